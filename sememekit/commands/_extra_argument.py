@@ -20,13 +20,7 @@ _FILES: Final = ((GRAPH, "--graph"), (CLUSTERS, "--clusters"), (OVERLAY, "--over
 
 
 def instead_of_extra(command: Any, extra: str, arguments: Collection[str]) -> str:
-    """Suggest what to type for unexpected arguments, as the end of a message; "" without a suggestion.
-
-    Args:
-        command: as typer made it.
-        extra: the unexpected arguments, joined by blanks as in the message of the parser.
-        arguments: the whole command line.
-    """
+    """Suggest what to type for the unexpected arguments of a line, which the parser joined by blanks; "" for no suggestion."""
     argument = next((one for one in arguments if extra == one or extra.startswith(f"{one} ")), extra)
     options = {flag for parameter in command.params for flag in parameter.opts}
     has_out = any(one.partition("=")[0] == "--out" for one in arguments)
@@ -54,13 +48,7 @@ def unquoted_changes(arguments: Sequence[str]) -> str:
 
 
 def given_without_option(context: Any, option: str, arguments: Sequence[str]) -> str:
-    """Suggest the missing option for an extra argument, as the end of a message; else "".
-
-    Args:
-        context: of the command, as typer made it.
-        option: the missing option, such as ``--out``.
-        arguments: the whole command line.
-    """
+    """Suggest a missing option, such as ``--out``, for the only extra argument of a line; "" for none or several."""
     names, outer = 0, context  # of the command and the groups around it, which stand before its arguments
     while (outer := outer.parent) is not None:
         names += 1

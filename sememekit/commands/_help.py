@@ -1,7 +1,6 @@
 """Help pages on narrow terminals, without cutting a name, type or word."""
 
 import re
-from collections.abc import Sequence
 from typing import Final
 
 import typer.rich_utils
@@ -36,14 +35,11 @@ class _OptionTable(Table):
         if before not in (0, 1):
             super().add_row(*cells, **options)  # type: ignore[arg-type]
             return
-        names = _below_each_other(cells[before : before + _NAME_COLUMNS])
+        pairs = (cells[before : before + 2], cells[before + 2 : before + _NAME_COLUMNS])
+        given = ([name for name in pair if isinstance(name, Text) and name.plain] for pair in pairs)
+        names = Text("\n").join(Text(", ").join(pair) for pair in given if pair)
         super().add_row(*cells[:before], names, _typed_help(*cells[-_OTHER_COLUMNS:]), **options)  # type: ignore[arg-type]
         self.columns[before].no_wrap = True
-
-
-def _below_each_other(names: Sequence[object]) -> Text:
-    pairs = ([name for name in pair if isinstance(name, Text) and name.plain] for pair in (names[:2], names[2:]))
-    return Text("\n").join(Text(", ").join(pair) for pair in pairs if pair)
 
 
 def _typed_help(kind: object, told: object) -> Text:

@@ -3,11 +3,13 @@
 An option with a type ``...IfGiven`` is None by default, for commands in which typed options override a recipe or run.
 """
 
+from __future__ import annotations
+
 import re
-from collections.abc import Collection, Mapping
-from inspect import cleandoc
+from collections.abc import Callable, Collection, Mapping, Sequence
+from inspect import Parameter, cleandoc, signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn
 
 import typer
 
@@ -22,6 +24,10 @@ from sememekit.commands._completion import (
 from sememekit.config import LARGEST_SEED
 from sememekit.config.tables import USUAL_VARIANTS
 from sememekit.errors import ConfigError
+
+if TYPE_CHECKING:
+    from sememekit.runs.run import Run as LoadedRun
+    from sememekit.tasks.base import Kind
 
 LEXICON = "FORMAT:PATH"
 """Placeholder for a lexicon in the help."""
@@ -142,8 +148,7 @@ Side = Annotated[
 ]
 
 Lemmas = Annotated[
-    str | None,
-    option("--lemmas", "Base forms of inflected words: lemma TAB form lines, or wordnet.", metavar="FILE|wordnet"),
+    str | None, option("--lemmas", "Base forms of inflected words: lemma TAB form lines, or wordnet.", metavar="FILE|wordnet")
 ]
 
 OpenVocabulary = Annotated[
@@ -224,3 +229,41 @@ def example(*lines: str) -> str:
 def paragraphs(docstring: str | None) -> str:
     """A docstring with one line for each paragraph, which the terminal wraps."""
     return "\n\n".join(" ".join(part.split()) for part in cleandoc(docstring or "").split("\n\n"))
+
+
+_SPELLED: Final = {"overrides": "--set", "other": "TEXT2", "input_file": "--input", "sources": "--source"}
+"""Parameter -> option, if their names differ."""
+
+
+def choose(
+    command: str, run: LoadedRun, takers: Mapping[Any, Sequence[Any]], options: Mapping[str, Any], instead: str = "leave it out"
+) -> tuple[Kind, dict[str, Any]]:
+    """Return the kind of a run for a command, and the options of that kind, without reading weights.
+
+    Args:
+        takers: for each kind its functions, whose keyword-only arguments are its options, and names of further options. The
+            first kind of the run is taken, or else the last kind, for its error message.
+        options: typed options by name; None and False mean not typed. ``progress`` is dropped if no function takes it.
+        instead: what to type in place of an option that does not fit.
+
+    Raises:
+        ConfigError: an option was typed that this kind does not take.
+    """
+    from sememekit.runs.plan import KIND_NAMES
+
+    names = {kind: {name for one in taken for name in _options_of(one)} for kind, taken in takers.items()}
+    own = next((kind for kind in takers if kind in run.kinds), [*takers][-1])
+    special = set[str]().union(*names.values())
+    typed = {name: value for name, value in options.items() if name in special and value is not None and value is not False}
+    for name in typed.keys() - names[own] - {"progress"}:
+        takes = " or ".join(KIND_NAMES[kind] for kind in takers if name in names[kind])
+        flag = _SPELLED.get(name, f"--{name.replace('_', '-')}")
+        advice = "put the whole text into quotes" if name == "other" else instead
+        raise ConfigError(f"{flag}: {command} takes it with {takes}, and {run} is {KIND_NAMES[own]}; {advice}")
+    return own, {name: value for name, value in typed.items() if name in names[own]}
+
+
+def _options_of(taker: str | Callable[..., Any]) -> list[str]:
+    if isinstance(taker, str):
+        return [taker]
+    return [one.name for one in signature(taker).parameters.values() if one.kind is Parameter.KEYWORD_ONLY]

@@ -187,13 +187,11 @@ def print_fields(title: str, report: BaseModel | Mapping[str, Any], skip: Sequen
 def remark_faults(report: dict[str, Any], quiet: bool) -> None:
     """Print the faults of the text and how they were handled, if there were any."""
     faults = {name: count for name, count in report.items() if isinstance(count, int) and count}
-    too_long = faults.pop("long_sentences", 0)
-    if too_long:
+    if too_long := faults.pop("long_sentences", 0):
         remark(f"left out: {too_long:,} sentences above --max-length", quiet)
     if marked := faults.pop("end_marks", 0):
         remark(f"marks of ends of sentences, such as <eos>, taken off {marked:,} lines, as ends are read anyway", quiet)
-    long_lines = faults.pop("long_lines", 0)
-    if long_lines:
+    if long_lines := faults.pop("long_lines", 0):
         remark(f"lines above 1 MiB, read in pieces: {long_lines:,}", quiet)
     if faults:
         remark(f"faults in the text, handled by --errors {report['policy']}: {format_value(faults)}", quiet)

@@ -200,7 +200,7 @@ app = typer.Typer(
 )
 
 
-def _show_version(wanted: bool) -> None:
+def _version(wanted: bool) -> None:
     if wanted:
         say(f"sememekit {__version__}")
         raise typer.Exit
@@ -208,9 +208,7 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
-    ] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
     """Language models that know what words are made of: sememes."""
 
@@ -295,16 +293,11 @@ def _system_message(error: OSError) -> str:
 _UTF8 = "rename it (names of old Chinese archives: convmv -f gbk -t utf8 --notest NAME), and see that the locale is UTF-8"
 
 
-def _name_message(error: UnicodeEncodeError) -> str:
-    """Return the message for a file name with bytes outside this machine's encoding (lone surrogates in Python)."""
-    rest = re.split(r'["\s/]', error.object[error.start :], maxsplit=1)[0]
-    name = rest.encode("utf-8", "surrogatepass" if re.search("[\ud800-\udc7f\udd00-\udfff]", rest) else "surrogateescape")
-    return f"a name with {name.decode(errors='backslashreplace')} is not UTF-8, and cannot be written into a file; {_UTF8}"
-
-
 def _unexpected_message(error: Exception) -> str:
-    if isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed":
-        return _name_message(error)
+    if isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed":  # bytes of another encoding
+        rest = re.split(r'["\s/]', error.object[error.start :], maxsplit=1)[0]
+        name = rest.encode("utf-8", "surrogatepass" if re.search("[\ud800-\udc7f\udd00-\udfff]", rest) else "surrogateescape")
+        return f"a name with {name.decode(errors='backslashreplace')} is not UTF-8, and cannot be written into a file; {_UTF8}"
     if type(error).__name__ == "OutOfMemoryError":
         return "out of memory on the device; use a smaller batch, a smaller model or --device cpu"
     if (lone := re.search(r"(\\ud\w{3})'.* surrogates not allowed", str(error))) is not None:

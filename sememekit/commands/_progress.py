@@ -117,7 +117,8 @@ class TrainingProgress:
             case EpochReport():
                 remark(epoch_line(report), self._quiet)
             case ChangeReport():
-                remark(change_line(report), self._quiet)
+                values = "; ".join(f"{name.replace('_', ' ')} {format_value(value)}" for name, value in report.values.items())
+                remark(f"step {report.step}: {values}", self._quiet)
             case _:
                 pass  # the subcommand reports a stop, with what to type next
 
@@ -143,9 +144,3 @@ def epoch_line(report: Any) -> str:
     told = {"of averaged weights": report.averaged, "best so far": report.best, "rate cut": report.rate_cut}
     told |= {"averaging begins": report.averaging_begins, report.finished: report.finished}
     return "; ".join([line, *(text for text, holds in told.items() if holds)])
-
-
-def change_line(report: Any) -> str:
-    """Return a line on a change of the model without gradients."""
-    values = "; ".join(f"{name.replace('_', ' ')} {format_value(value)}" for name, value in report.values.items())
-    return f"step {report.step}: {values}"

@@ -7,32 +7,32 @@ from typing import Annotated, Any
 
 import typer
 
-from sememekit.commands._options import Device, EvaluationData, Figure, Html, Json, Quiet, Run, Seed, Split, Which, option
+from sememekit.commands import _options as shared
+from sememekit.commands._options import choose, option
 from sememekit.commands._printing import check_outputs, give_out
 from sememekit.commands._progress import progress_bars
-from sememekit.commands._run_kinds import choose
 
 EXAMPLES = ("sememekit analyze runs/softmax runs/mos --html analysis.html", "sememekit analyze runs/nli")
 
 
 def command(
-    run: Run,
+    run: shared.Run,
     other: Annotated[Path | None, typer.Argument(metavar="RUN2", help="Second run, with the same vocabulary.")] = None,
-    html: Html = None,
-    figure: Figure = None,
-    split: Split = "test",
-    data: EvaluationData = None,
+    html: shared.Html = None,
+    figure: shared.Figure = None,
+    split: shared.Split = "test",
+    data: shared.EvaluationData = None,
     contexts: Annotated[
         int | None, option("--contexts", "Contexts (default: all) or examples of a classifier (200) to sample.", min=2)
     ] = None,
     memory: Annotated[float | None, option("--memory", "Memory for the matrix (GiB).", min=0.0, show_default="2")] = None,
     cases: Annotated[int | None, option("--cases", "Cases shown where each run does better.", min=1, show_default="6")] = None,
     top: Annotated[int | None, option("--top", "Top-k words to show (default: 4; classifiers: 12).", min=1)] = None,
-    which: Which = "best",
-    seed: Seed = 1,
-    device: Device = "auto",
-    json: Json = False,
-    quiet: Quiet = False,
+    which: shared.Which = "best",
+    seed: shared.Seed = 1,
+    device: shared.Device = "auto",
+    json: shared.Json = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Rank of the log-probabilities, divergence of the predictions, and where two models differ.
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sememekit.commands import _options as shared
-from sememekit.commands._options import fail_usage, option, others_typed, variant_option
+from sememekit.commands._options import fail_usage, given, option, others_typed, variant_option
 from sememekit.commands._printing import check_outputs, give_out, hint, print_json, print_table, remark
 from sememekit.commands._progress import progress_bars
 from sememekit.commands._typed_table import typed_table
@@ -63,8 +64,7 @@ def command(
         Path | None, option("--vectors", "Word vectors for embedding candidates or the constraint similarity.")
     ] = None,
     lm: Annotated[
-        Path | None,
-        option("--lm", "Language-model run for constraints that need one; also reports perplexity."),
+        Path | None, option("--lm", "Language-model run for constraints that need one; also reports perplexity.")
     ] = None,
     judge: Annotated[
         str | None,
@@ -72,11 +72,7 @@ def command(
     ] = None,
     constraints: Annotated[
         str | None,
-        option(
-            "--constraints",
-            "standard (keeps the meaning), loose (as published attacks), or none.",
-            metavar="PRESET",
-        ),
+        option("--constraints", "standard (keeps the meaning), loose (as published attacks), or none.", metavar="PRESET"),
     ] = None,
     opposites: Annotated[
         list[Path] | None,
@@ -100,8 +96,7 @@ def command(
     resume: Annotated[bool, option("--resume", "Continue the attack in --out where it stopped.")] = False,
     trust_code: shared.TrustCode = False,
     folders: Annotated[
-        tuple[Path, Path] | None,
-        option("--compare", "Compare two finished attacks instead of running one.", metavar="DIR DIR"),
+        tuple[Path, Path] | None, option("--compare", "Compare two finished attacks instead of running one.", metavar="DIR DIR")
     ] = None,
     ratings: Annotated[
         list[Path] | None,
@@ -167,27 +162,13 @@ def command(
         ("sememe", "lemmas", "part_of_speech.lemmas"): lemmas,
         ("embedding", "path", "similarity.path"): vectors,
     }
-    table = _table(recipe, overrides, named, values, of_candidates, out if resume else None)
+    table = _table(partial(typed_table, recipe, overrides, named), values, of_candidates, out if resume else None)
     printed_by_victim = redirect_stdout(sys.stderr)  # which is no result
     with progress_bars(quiet) as show, stop_signals(lasting=True) as asked_to_stop, printed_by_victim:
-        report = attack(
-            victim,
-            data,
-            out,
-            table=table,
-            labels=[name.strip() for name in labels.split(",")] if labels else [],
-            logits=logits,
-            language_model=lm,
-            judge=judge or "",
-            resume=resume,
-            trust_code=trust_code,
-            which=which,
-            device=device,
-            workers=workers,
-            engine=engine,
-            progress=show,
-            asked_to_stop=asked_to_stop,
-        )
+        named_labels = [name.strip() for name in labels.split(",")] if labels else []
+        chosen = given(labels=named_labels, logits=logits, language_model=lm, judge=judge, resume=resume, which=which)
+        chosen |= given(device=device, workers=workers, engine=engine, trust_code=trust_code)
+        report = attack(victim, data, out, table=table, **chosen, progress=show, asked_to_stop=asked_to_stop)
     _print_report(report, out, json=json, quiet=quiet)
     if report.stopped:
         remark(f"stopped by a signal; go on with: {report.resume_command}", quiet=False)
@@ -197,12 +178,7 @@ def command(
 
 
 def _table(
-    recipe: str | None,
-    overrides: Sequence[str] | None,
-    named: Mapping[str, str | None],
-    values: Mapping[str, Any],
-    of_candidates: Mapping[tuple[str, str, str], Any],
-    resumed: Path | None = None,
+    make: Callable[..., Any], values: Mapping[str, Any], of_candidates: Mapping[tuple[str, str, str], Any], resumed: Path | None
 ) -> dict[str, Any]:
     """Return the typed options as the table of an attack. ``of_candidates``: options of certain candidates, with the key that a
     constraint uses with other candidates."""
@@ -210,13 +186,14 @@ def _table(
     from sememekit.config import USUAL_VARIANTS
 
     stored = AttackFolder.open(resumed).identity["plan"] if resumed is not None else {}
-    typed = typed_table(recipe, overrides, named, values)
+    typed = make(values)
     chosen = {"name": USUAL_VARIANTS["candidates"], **stored.get("candidates", {}), **typed.get("candidates", {})}["name"]
     more = {
         f"candidates.{key}" if chosen == candidates else f"constraints.{constraint}": value
         for (candidates, key, constraint), value in of_candidates.items()
     }
-    return typed_table(recipe, overrides, named, {**values, **more})
+    table: dict[str, Any] = make({**values, **more})
+    return table
 
 
 def _draw(figure: Path | None, folders: Mapping[str, Path], quiet: bool) -> None:

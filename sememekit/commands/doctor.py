@@ -68,24 +68,18 @@ def command(
     folder: Annotated[Path | None, option("--folder", "Where runs will be written.")] = None, json: Json = False
 ) -> None:
     """Check this machine; each line that is not ok names the command that fixes it."""
+    from rich.markup import escape
+
     report = doctor(folder)
     if json:
         print_json(report)
-    else:
-        _print_checks(report)
-    if report.status == "fail":
-        raise typer.Exit(FAILED)
-
-
-def _print_checks(report: DoctorReport) -> None:
-    from rich.markup import escape
-
-    colours = {"ok": "green", "warn": "yellow", "fail": "red"}
-    console = result_console()
-    for check in report.checks:
+    console, colours = result_console(), {"ok": "green", "warn": "yellow", "fail": "red"}
+    for check in report.checks if not json else ():
         fix = f"; fix: {check.fix}" if check.fix else ""
         line = f"[{colours[check.status]}]{check.status:<4}[/] {escape(check.name)}: {escape(shown(check.detail + fix))}"
         console.print(line, soft_wrap=True)
+    if report.status == "fail":
+        raise typer.Exit(FAILED)
 
 
 def _check(name: str, good: bool, detail: str, fix: str = "", otherwise: Status = "warn") -> Check:

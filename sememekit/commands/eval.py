@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from sememekit.commands import _options as shared
-from sememekit.commands._options import SenseMethod, SenseSources, given, option, refuse
+from sememekit.commands._options import SenseMethod, SenseSources, choose, given, option, refuse
 from sememekit.commands._printing import check_outputs, give_out, print_json, remark
 from sememekit.commands._printing import show as show_parts
 from sememekit.commands._progress import progress_bars
-from sememekit.commands._run_kinds import choose
 
 MarksName = Literal["found", "given"]
 
@@ -99,15 +98,13 @@ def command(
         give_out(Shown(report, VIEWS), html, figure, json=json, quiet=quiet)
         return
     refuse(own, "only together with --explanations")
-    from sememekit.analysis.evaluate import evaluate
+    from sememekit.analysis.evaluate import evaluate, evaluate_seeds
     from sememekit.training.checkpoint import seed_runs
 
     if not (run / "plan.json").is_file() and (seeds := seed_runs(run)):
         only = {"set": overrides, "texts": texts, "segmentation": segmentation, "words": words, "lexicon": lexicon}
         only |= {"senses": senses, "source": sources, "method": method}
         refuse(only | {"marks": marks, "decode": decode}, f"eval takes it with one run, such as {seeds[0]}")
-        from sememekit.analysis.evaluate import evaluate_seeds
-
         with progress_bars(quiet or json) as show:
             usual = {"which": which, "device": device, "progress": show, **given(split=split, data=data, dtype=dtype)}
             report = evaluate_seeds(run, partial(evaluate, **usual))
@@ -115,8 +112,7 @@ def command(
         return
     if published := is_published(run):
         refuse({"split": split or senses is None}, f"{run} is scored by --senses GOLD, or by --explanations")
-    seen = sources if published else None
-    loaded = load_run(run, which=which, device=device, dtype=dtype, sources=seen, data=data)
+    loaded = load_run(run, which=which, device=device, dtype=dtype, sources=sources if published else None, data=data)
     of_gold = {"words": words, "lexicon": lexicon, "marks": marks, "decode": decode}
     options = {"overrides": overrides, "texts": texts, "senses": senses, "method": method, "sources": sources}
     _, typed = choose("eval", loaded, _TAKERS, {**options, "segmentation": segmentation, **of_gold})

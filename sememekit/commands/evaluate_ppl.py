@@ -79,12 +79,7 @@ def command(
     With --cache or --dynamic the model learns from the text as it reads (docs/perplexity.md); the run does not change.
     """
     from sememekit.analysis.evaluate import SeedsReport, evaluate_seeds
-    from sememekit.analysis.evaluate_ppl import (
-        PerplexityComparison,
-        PerplexityReport,
-        compare_ppl,
-        evaluate_ppl,
-    )
+    from sememekit.analysis.evaluate_ppl import PerplexityComparison, PerplexityReport, compare_ppl, evaluate_ppl
     from sememekit.protocols.adaptation import read_adaptation
     from sememekit.reports import perplexity
     from sememekit.runs.run import Run as LoadedRun

@@ -8,10 +8,9 @@ import typer
 
 from sememekit.commands import _options as shared
 from sememekit.commands._input import lines_of, remark_file_name
-from sememekit.commands._options import fail_usage, option, refuse
+from sememekit.commands._options import choose, fail_usage, option, refuse
 from sememekit.commands._printing import check_outputs, give_out, hint
 from sememekit.commands._progress import progress_bars
-from sememekit.commands._run_kinds import choose
 
 EXAMPLES = (
     'sememekit explain runs/sdlm "去年 美国 贸易 逆差 初步 估计 为" --html why.html',

@@ -15,7 +15,6 @@ from sememekit.figures import percent
 from sememekit.files import typed
 
 if TYPE_CHECKING:
-    from sememekit.analysis.extended_words import NewWordsReport
     from sememekit.runs.extend import ExtendReport
 
 EXAMPLES = (
@@ -54,13 +53,8 @@ def command(
 
     With --against: perplexity of a text with the new words, under RUN (where they share <unk>) and under RUN2.
     """
-    with_words, with_others = (
-        {"--words", "--out", "--source", "--side", "--lemmas", "--prior", "--which"},
-        {"--against", "--split"},
-    )
-    given_here = others_typed(context, ())
-    unread = [name for name in given_here if name in (with_words if against else with_others)]
-    if unread:
+    with_words = {"--words", "--out", "--source", "--side", "--lemmas", "--prior", "--which"}
+    if unread := [name for name in others_typed(context, ()) if name in (with_words if against else {"--split"})]:
         fail_usage(f"{' and '.join(unread)}: this is for {'--words FILE' if against else '--against RUN2'}; leave it out")
     if against:
         from sememekit.analysis.extended_words import compare_extended
@@ -69,7 +63,13 @@ def command(
             fail_usage("--against needs --data: sememekit preprocess DATASET SOURCE --vocabulary RUN2 --out DATA")
         with progress_bars(quiet) as show:
             found = compare_extended(run, against, data, split=split, device=device, progress=show)
-        print_json(found) if json else _print_comparison(found)
+        if json:
+            print_json(found)
+            return
+        columns = ("", "perplexity", "new words", "all others", "1 / rank", "among new words")
+        rows = [tuple(dict(row).values()) for row in found.rows]
+        print_table(f"{found.data}, {found.split}: {found.words:,} new words", columns, rows)
+        say(f"{found.tokens:,} tokens, of which {found.new_tokens:,} are new words; ranks are of these")
         return
     if words is None or out is None:
         fail_usage("give --words FILE and --out RUN2, or --against RUN2 and --data DATA")
@@ -91,11 +91,7 @@ def _print_extended(report: ExtendReport, quiet: bool) -> None:
         **{f"left out: {cause}": len(words) for cause, words in report.refused.items()},
         "predicted from": f"{report.features:,} features: sememes, characters, count",
         "predicted": ", ".join(report.predicted),
-        **(
-            {"shares of <unk>": f"{shares}, {percent(1.0 - report.unknown_share)} together, {calibrated}"}
-            if report.shares
-            else {}
-        ),
+        "shares of <unk>": f"{shares}, {percent(1.0 - report.unknown_share)} together, {calibrated}" if report.shares else None,
         "vocabulary": f"{report.of_vocabulary} -> {report.vocabulary}",
     }
     print_fields(f"{report.written}: {report.run} with more words", fields)
@@ -105,13 +101,3 @@ def _print_extended(report: ExtendReport, quiet: bool) -> None:
         remark(f"sememes that the graph does not know: {' '.join(report.dropped_sememes[:10])}", quiet)
     prepare = "preprocess", "plain", "TEXT", "--vocabulary", report.written, "--out", "DATA"
     hint(f"next: {typed('sememekit', *(prepare if report.shares else ('predict', report.written, 'TEXTS')))}", quiet)
-
-
-def _print_comparison(report: NewWordsReport) -> None:
-    columns = ("", "perplexity", "new words", "all others", "1 / rank", "among new words")
-    rows = [
-        (row.name, row.perplexity, row.new, row.others, row.reciprocal_rank, row.reciprocal_rank_among_new)
-        for row in report.rows
-    ]
-    print_table(f"{report.data}, {report.split}: {report.words:,} new words", columns, rows)
-    say(f"{report.tokens:,} tokens, of which {report.new_tokens:,} are new words; ranks are of these")

@@ -11,9 +11,8 @@ import typer
 
 from sememekit.commands import _options as shared
 from sememekit.commands._input import input_name, lines_of, remark_file_name, some
-from sememekit.commands._options import ErrorPolicy, option, refuse
+from sememekit.commands._options import ErrorPolicy, choose, option, refuse
 from sememekit.commands._printing import print_json, remark, say
-from sememekit.commands._run_kinds import choose
 from sememekit.errors import ConfigError
 from sememekit.files import typed
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -124,10 +124,15 @@ def command(
         run = graph if graph is not None and graph.is_dir() else "RUN"
         after = f"next: {line('sememekit', 'evaluate-ppl', run, '--overlay', overlay)}"
     elif suggest:
-        limit = top if "--top" in typed else 5
-        report = _suggest(words, unannotated_of, given, side, vectors, limit, {"overlay": overlaid, "table": dump}, graph)
+        from sememekit.sememes.graph import graph_at
+        from sememekit.sememes.suggesting import write_changes, write_suggestions
+
+        report = _suggest(words, unannotated_of, given, side, vectors, top if "--top" in typed else 5)
+        if overlaid is not None and graph is not None:
+            write_changes(overlaid, report, graph_at(graph))
         after = "next: --dump FILE writes them as a table"
         if dump is not None:
+            write_suggestions(dump, report)
             diffed = line("sememekit", "lookup", "--diff", f"table:{dump}")
             after = f"next: delete the rows that are wrong, then: {diffed}"
     elif sememes or similar:
@@ -176,20 +181,11 @@ def command(
 
 
 def _suggest(
-    words: Sequence[str],
-    data: Path | None,
-    sources: Sequence[str],
-    side: SideName,
-    vectors: Path | None,
-    top: int,
-    files: Mapping[str, Path | None],
-    graph: Path | None,
+    words: Sequence[str], data: Path | None, sources: Sequence[str], side: SideName, vectors: Path | None, top: int
 ) -> SuggestReport:
-    """Suggest sememes, and write ``files``: the table, and the overlay for ``graph``."""
-    from sememekit.sememes.graph import graph_at
-    from sememekit.sememes.suggesting import suggest, write_changes, write_suggestions
-
     if data is None and vectors is None:
+        from sememekit.sememes.suggesting import suggest
+
         report = suggest(words, sources, side=side, top=top)
     else:
         from sememekit.analysis.suggestions import suggest_for, vectors_at
@@ -199,10 +195,6 @@ def _suggest(
     if len(report.without) == len(report.words):
         told = f"nothing speaks for any sememe of {' '.join(report.without[:10]) or data}"
         raise DataError(f"{told}; add word vectors with --vectors RUN, or another lexicon with --source FORMAT:PATH")
-    if files["overlay"] is not None and graph is not None:
-        write_changes(files["overlay"], report, graph_at(graph))
-    if files["table"] is not None:
-        write_suggestions(files["table"], report)
     return report
 
 

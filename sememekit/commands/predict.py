@@ -39,9 +39,8 @@ def command(
     if not open_vocabulary and (lemmas is not None or side != "chinese"):
         fail_usage("--lemmas and --side are for --open-vocabulary FORMAT:PATH; add it, or leave them out")
     lexicons: dict[str, Any] = {"open_vocabulary": open_vocabulary or (), "side": side, "lemmas": lemmas}
-    predictions = predict(
-        LoadedRun.open(run, which=which, device=device), file, errors=errors, **lexicons
-    )  # it reads no text yet
+    loaded = LoadedRun.open(run, which=which, device=device)
+    predictions = predict(loaded, file, errors=errors, **lexicons)  # it reads no text yet
     try:
         there = file is None or file.exists()
     except OSError:  # a whole text is too long for a name
@@ -52,13 +51,9 @@ def command(
     classifier = predictions.classifier
     rows = some(predictions, f"no text in {input_name(file)}, so nothing is labelled; give a text a line")
     if json:
-        checkpoint, labels, read, added = (
-            classifier.run.snapshot,
-            classifier.labels,
-            tuple(rows),
-            tuple(sorted(predictions.added)),
-        )
-        print_json(PredictionReport(run=str(run), checkpoint=checkpoint, labels=labels, predictions=read, added=added))
+        read = tuple(rows)  # adds words
+        words = tuple(sorted(predictions.added))
+        print_json(PredictionReport(**classifier.run.of_run, labels=classifier.labels, predictions=read, added=words))
         return
     say("label", *classifier.labels, sep="\t")
     written = int(predictions.header)
@@ -69,7 +64,5 @@ def command(
     say("\n" * (predictions.lines - written), end="")
     if open_vocabulary:
         few = " ".join(sorted(predictions.added)[:10])
-        remark(
-            f"{len(predictions.added):,} words outside the vocabulary were read by their sememes{few and ': '}{few}",
-            quiet=False,
-        )
+        number = f"{len(predictions.added):,} words outside the vocabulary"
+        remark(f"{number} were read by their sememes{few and ': '}{few}", quiet=False)

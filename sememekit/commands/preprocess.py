@@ -52,8 +52,7 @@ def command(
         ),
     ] = None,
     train: Annotated[
-        list[str] | None,
-        option("--train", "File for train (plain, examples); may be repeated.", autocompletion=complete_path),
+        list[str] | None, option("--train", "File for train (plain, examples); may be repeated.", autocompletion=complete_path)
     ] = None,
     valid: Annotated[list[str] | None, option("--valid", "File for valid, as --train.", autocompletion=complete_path)] = None,
     test: Annotated[list[str] | None, option("--test", "File for test, as --train.", autocompletion=complete_path)] = None,
@@ -88,8 +87,7 @@ def command(
     chunk_length: Annotated[int | None, option("--chunk-length", "Largest n of the n-grams.", min=2)] = None,
     vocabulary: Annotated[Path | None, option("--vocabulary", "Run or prepared data whose vocabulary is used.")] = None,
     column: Annotated[
-        str | None,
-        option("--column", "Text of examples to keep as running text; plain: column of .jsonl, .parquet."),
+        str | None, option("--column", "Text of examples to keep as running text; plain: column of .jsonl, .parquet.")
     ] = None,
     turns: Annotated[int | None, option("--turns", "switchboard: number of turns before the answer.", min=1)] = None,
     force: Annotated[bool, option("--force", "Replace prepared data in --out.")] = False,
@@ -108,23 +106,11 @@ def command(
     from sememekit.prepare.settings import PreprocessSettings
 
     settings = PreprocessSettings(
-        segmenter=segmenter,
         lexicon=None if lexicon is None else tuple(lexicon),
-        hmm=hmm,
-        lower=lower,
-        numbers_to=numbers_to,
-        max_length=max_length,
-        min_count=min_count,
-        max_vocabulary=max_vocabulary,
-        hold_out=hold_out,
-        end_of_sentence=end_of_sentence,
-        chunk_length=chunk_length,
-        vocabulary=vocabulary,
-        column=column,
-        turns=turns,
-        force=force,
-        **given(pieces=pieces, piece_model=piece_model, chunks=chunks),
-        **given(errors=errors, workers=workers, engine=engine, seed=seed),
+        **given(segmenter=segmenter, hmm=hmm, lower=lower, numbers_to=numbers_to, max_length=max_length, min_count=min_count),
+        **given(max_vocabulary=max_vocabulary, hold_out=hold_out, end_of_sentence=end_of_sentence, vocabulary=vocabulary),
+        **given(column=column, turns=turns, pieces=pieces, piece_model=piece_model, chunks=chunks, chunk_length=chunk_length),
+        **given(force=force, errors=errors, workers=workers, engine=engine, seed=seed),
     )
     files = given(train=train, valid=valid, test=test)
     try:
@@ -147,7 +133,12 @@ def command(
         ngrams = signature.chunks
         remark(f"{ngrams.ngrams:,} n-grams of at most {ngrams.length} words; the rarest occurs {ngrams.rarest:,} times", quiet)
     if signature.examples is not None:
-        _print_examples(signature.examples, quiet)
+        labels = signature.examples.labels or ()
+        found = signature.examples.splits.items()
+        counts = [(name, split.examples, *(split.of_label[label] for label in labels)) for name, split in found]
+        print_table(f"Examples of {', '.join(signature.examples.texts)}", ("split", "examples", *labels), counts)
+        for reason, count in signature.examples.left_out.items():
+            remark(f"left out: {count:,} examples ({reason if ' ' in reason else f'label {reason!r}'})", quiet)
     remark_faults(signature.faults.model_dump(), quiet)
     if hold_out is not None:
         from sememekit.data.prepared import HELD_OUT
@@ -193,11 +184,3 @@ def _remark_overlap(overlap: Mapping[str, Overlap], quiet: bool) -> None:
                 "new text; leave out of train what is held out",
                 quiet,
             )
-
-
-def _print_examples(examples: Any, quiet: bool) -> None:
-    labels = examples.labels or ()
-    rows = [(name, split.examples, *(split.of_label[label] for label in labels)) for name, split in examples.splits.items()]
-    print_table(f"Examples of {', '.join(examples.texts)}", ("split", "examples", *labels), rows)
-    for reason, count in examples.left_out.items():
-        remark(f"left out: {count:,} examples ({reason if ' ' in reason else f'label {reason!r}'})", quiet)

@@ -43,7 +43,18 @@ def command(
     if (card is None) == (target is None):
         raise ConfigError("push takes FOLDER or hf://OWNER/NAME, or --card FILE for the model card alone")
     if card is not None:
-        write_card(run, out or (None if card == "-" else Path(card)), name, which, quiet)
+        from sememekit.files import CARD, check_output, write_output
+        from sememekit.reports.card import model_card
+
+        file = out or (None if card == "-" else Path(card))
+        if file is not None:
+            check_output(file, CARD)
+        text = model_card(run, name, which=which)
+        if file is None:
+            say(text.rstrip("\n"))
+            return
+        write_output(file, text.encode(), CARD)
+        hint(f"next: name a licence in {file}, and pass the run on with: {typed('sememekit', 'push', run, 'FOLDER')}", quiet)
         return
     assert target is not None
     report = push(run, target, name=name, which=which, public=public)
@@ -51,24 +62,9 @@ def command(
         print_json(report)
         return
     print_fields(f"Pushed: {report.target}", report, skip=("target", "remarks"))
-    for text in report.remarks:
-        remark(text, quiet)
+    for told in report.remarks:
+        remark(told, quiet)
     hint(f"next, elsewhere: {typed('sememekit', 'pull', report.target, '--out', 'runs/pulled')}", quiet)
-
-
-def write_card(run: Path, out: Path | None, name: str | None, which: WhichName, quiet: bool) -> None:
-    """Write the model card of a run to a file, or print it."""
-    from sememekit.files import CARD, check_output, write_output
-    from sememekit.reports.card import model_card
-
-    if out is not None:
-        check_output(out, CARD)
-    card = model_card(run, name, which=which)
-    if out is None:
-        say(card.rstrip("\n"))
-        return
-    write_output(out, card.encode(), CARD)
-    hint(f"next: name a licence in {out}, and pass the run on with: {typed('sememekit', 'push', run, 'FOLDER')}", quiet)
 
 
 def push(run: Path, target: str, *, name: str | None = None, which: WhichName = "best", public: bool = False) -> ShareReport:

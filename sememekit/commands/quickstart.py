@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sememekit.commands._options import Device, Figure, Json, Overrides, Quiet, Seed, SourcesOrOpen, option, segmenter_option
+from sememekit.commands import _options as shared
+from sememekit.commands._options import given, option, segmenter_option
 from sememekit.commands._printing import check_outputs, give_out, print_json, remark
 from sememekit.commands._progress import progress_bars
 from sememekit.signals import STOPPED, stop_signals
@@ -25,7 +26,7 @@ def command(
         Path | None,
         option("--text", "Your text instead of the newspaper: UTF-8, a sentence or paragraph a line.", show_default=False),
     ] = None,
-    sources: SourcesOrOpen = None,
+    sources: shared.SourcesOrOpen = None,
     segmenter: Annotated[str | None, segmenter_option("none, or fmm")] = None,
     share: Annotated[
         float | None,
@@ -38,13 +39,13 @@ def command(
             show_default=False,
         ),
     ] = None,
-    overrides: Overrides = None,
+    overrides: shared.Overrides = None,
     fresh: Annotated[bool, option("--fresh", "Start over, and delete what is in the folder.")] = False,
-    seed: Seed = 1,
-    device: Device = "auto",
-    figure: Figure = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    seed: shared.Seed = 1,
+    device: shared.Device = "auto",
+    figure: shared.Figure = None,
+    json: shared.Json = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Tour in minutes: a softmax and a sememe model compared and explained, and words found in raw characters.
 
@@ -58,19 +59,8 @@ def command(
 
         check_outputs(None, figure)
         with progress_bars(quiet) as show:
-            report = quickstart(
-                out,
-                text=text,
-                sources=sources or (),
-                segmenter=segmenter,
-                seed=seed,
-                share=share,
-                overrides=overrides or (),
-                device=device,
-                fresh=fresh,
-                progress=show,
-                asked_to_stop=asked_to_stop,
-            )
+            chosen = given(text=text, sources=sources, segmenter=segmenter, seed=seed, share=share, overrides=overrides)
+            report = quickstart(out, **chosen, device=device, fresh=fresh, progress=show, asked_to_stop=asked_to_stop)
     if report.stopped:
         if json:
             print_json(report)

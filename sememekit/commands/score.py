@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from sememekit.commands._input import input_name, lines_of, some
 from sememekit.commands._options import Device, Errors, Json, Overlay, Run, Which, option
 from sememekit.commands._printing import print_json, remark, say
-
-if TYPE_CHECKING:
-    pass
 
 EXAMPLES = (
     "echo 去年 美国 贸易 逆差 | sememekit score runs/sdlm",
@@ -51,8 +48,8 @@ def command(
     nothing = f"no words in {input_name(file)}, so nothing is scored; give a sentence a line, words between blanks"
     rows = some(rows, nothing)
     if json:
-        of_run: dict[str, Any] = {"tokens": tuple(rows), "run": str(run), "checkpoint": loaded.snapshot}
-        print_json(ScoreReport(**of_run) if overlay is None else OverlaidScoreReport(**of_run, overlay=str(overlay)))
+        read = {"tokens": tuple(rows), **loaded.of_run}
+        print_json(ScoreReport(**read) if overlay is None else OverlaidScoreReport(**read, overlay=str(overlay)))
     else:
         say(*COLUMNS, *([] if overlay is None else ["nats_overlay"]), sep="\t")
         for row in rows:

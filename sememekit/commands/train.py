@@ -13,19 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sememekit.commands._options import (
-    DeviceIfGiven,
-    DtypeIfGiven,
-    EngineIfGiven,
-    Json,
-    Overrides,
-    Quiet,
-    Recipe,
-    SeedIfGiven,
-    fail_usage,
-    option,
-    variant_option,
-)
+from sememekit.commands import _options as shared
+from sememekit.commands._options import fail_usage, option, variant_option
 from sememekit.commands._printing import hint, print_fields, print_json, print_table, remark, say
 from sememekit.commands._progress import epoch_line, progress_bars, training_progress
 from sememekit.commands._typed_table import check_vectors, typed_table
@@ -37,7 +26,6 @@ from sememekit.signals import FAILED, STOPPED, stop_signals
 from sememekit.tasks import TASKS
 
 if TYPE_CHECKING:
-    from sememekit.jobs.seeds import SeedsReport
     from sememekit.ranks import Ranks
     from sememekit.training import Report
 
@@ -69,7 +57,7 @@ def _any_of(names: Mapping[str, str]) -> str:
 
 
 def command(
-    recipe: Recipe = None,
+    recipe: shared.Recipe = None,
     task: Annotated[str | None, variant_option("task", f"Task: {_any_of(TASKS)}")] = None,
     encoder: Annotated[
         str | None, variant_option("encoder", f"Encoder: {_any_of(ENCODERS)} hf:PATH is a Hugging Face model.")
@@ -84,23 +72,23 @@ def command(
     ] = None,
     out: Annotated[Path | None, option("--out", "Folder of the run.")] = None,
     start_from: Annotated[Path | None, option("--from", "Start from the best weights and the plan of this run.")] = None,
-    overrides: Overrides = None,
+    overrides: shared.Overrides = None,
     resume: Annotated[bool, option("--resume", "Continue the run in --out where it stopped.")] = False,
     print_plan: Annotated[bool, option("--print-plan", "Print every setting as JSON and train nothing.")] = False,
-    seed: SeedIfGiven = None,
+    seed: shared.SeedIfGiven = None,
     seeds: Annotated[str | None, option("--seeds", "Train with several seeds, OUT/seed-N each.", metavar="N,N,...")] = None,
     jobs: Annotated[
         int | None, option("--jobs", "With --seeds: processes at a time, with one thread each.", min=1, show_default="2")
     ] = None,
-    engine: EngineIfGiven = None,
-    device: DeviceIfGiven = None,
-    dtype: DtypeIfGiven = None,
+    engine: shared.EngineIfGiven = None,
+    device: shared.DeviceIfGiven = None,
+    dtype: shared.DtypeIfGiven = None,
     track: Annotated[
         list[TrackerName] | None,
         option("--track", "Also send learning curves to this service; may be repeated. TensorBoard needs no option."),
     ] = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    json: shared.Json = False,
+    quiet: shared.Quiet = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line for each step, in place of the bar.")] = False,
 ) -> None:
     """Train a model and write its run folder, which the other commands read.
@@ -221,7 +209,13 @@ def _command_seeds(
     if json:
         print_json(report, without={"table"})
     else:
-        print_seeds(report)
+        metric = f"best validation {report.metric.replace('_', ' ')}"
+        rows: list[tuple[object, ...]] = [
+            (str(seed), run.best_valid, run.best_epoch, run.epochs, run.finished or "stopped")
+            for seed, run in zip(report.seeds, report.runs, strict=True)
+        ]
+        rows += [("mean", report.mean, "", "", ""), ("sd", report.sd, "", "", "")]
+        print_table(f"Trained: {report.out}/seed-N", ("seed", metric, "of epoch", "epochs", "ended"), rows)
     if report.stopped:
         again = typed("sememekit", "train", "--out", out, "--seeds", seeds, "--resume") + of_engine(engine)
         remark(f"stopped by a signal; go on with: {again}", quiet=False)
@@ -237,14 +231,3 @@ def read_seeds(text: str) -> tuple[int, ...]:
     if len(set(seeds)) < len(seeds):
         fail_usage(f"--seeds {text}: a seed is given twice")
     return seeds
-
-
-def print_seeds(report: SeedsReport) -> None:
-    """A row for each seed, then mean and standard deviation."""
-    metric = f"best validation {report.metric.replace('_', ' ')}"
-    rows: list[tuple[object, ...]] = [
-        (str(seed), run.best_valid, run.best_epoch, run.epochs, run.finished or "stopped")
-        for seed, run in zip(report.seeds, report.runs, strict=True)
-    ]
-    rows += [("mean", report.mean, "", "", ""), ("sd", report.sd, "", "", "")]
-    print_table(f"Trained: {report.out}/seed-N", ("seed", metric, "of epoch", "epochs", "ended"), rows)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sememekit.commands._run_kinds import choose
+from sememekit.commands._options import choose
 from sememekit.data.prepared import PreparedData
 from sememekit.data.segmenters import recorded_segmenter
 from sememekit.errors import CheckpointError, ConfigError, DataError
