@@ -155,7 +155,7 @@ def analyze(
     for number, (loaded, task) in enumerate(zip(opened, tasks, strict=True), start=1):
         each, hidden = read_contexts(task, text, chosen, partial(progress, f"reading with run {number}"))
         show = partial(progress, f"decomposing run {number}")
-        analyses.append(_analysis(loaded, task, each, hidden, num_words, by_blocks, show))
+        analyses.append(_analysis(loaded, task, each, hidden, by_blocks, show))
         nats.append(each)
     comparison = _comparison(tasks, nats, text, cases, top, progress) if len(tasks) == 2 else None
     return Analysis(
@@ -190,15 +190,10 @@ def _rows(predictions: int, num_words: int, wanted: int | None, memory: float) -
 
 
 def _analysis(
-    loaded: Run,
-    task: Predictor,
-    nats: npt.NDArray[np.float64],
-    hidden: Tensor,
-    num_words: int,
-    by_blocks: bool,
-    progress: OneStage,
+    loaded: Run, task: Predictor, nats: npt.NDArray[np.float64], hidden: Tensor, by_blocks: bool, progress: OneStage
 ) -> RunAnalysis:
-    divergence, factor, rows = PairwiseDivergence(num_words), TriangularFactor(num_words if by_blocks else 0), []
+    size, rows = len(loaded.vocabulary), list[npt.NDArray[np.float64]]()
+    divergence, factor = PairwiseDivergence(size), TriangularFactor(size if by_blocks else 0)
     done, waiting = 0, 0
     progress(0, len(hidden))
     for block in log_prob_rows(task, hidden):
@@ -235,8 +230,7 @@ def _comparison(
     word is shown once, and the unknown word is left out.
     """
     gain, data = nats[1] - nats[0], text.data
-    unknown = data.vocabulary.unknown_id
-    known = text.words != unknown if unknown is not None else np.ones(len(gain), dtype=bool)
+    known = text.words != (-1 if data.vocabulary.unknown_id is None else data.vocabulary.unknown_id)
     orders = (np.argsort(-gain, kind="stable"), np.argsort(gain, kind="stable"))
     candidates = [order[known[order]][: cases * CANDIDATES] for order in orders]
     looked_at = np.unique(np.concatenate(candidates))
@@ -248,8 +242,7 @@ def _comparison(
     for winner, order in enumerate(candidates):
         shown: dict[int, Case] = {}
         for position in order.tolist():
-            row = int(np.searchsorted(looked_at, position))
-            word = int(text.words[position])
+            row, word = int(np.searchsorted(looked_at, position)), int(text.words[position])
             difference = float(gain[position]) if winner == 0 else -float(gain[position])
             if len(shown) == cases or difference <= 0.0:
                 break
@@ -257,14 +250,9 @@ def _comparison(
             reference = data.vocabulary.token(word)
             if word in shown or reference not in [name for name, _ in best.words]:
                 continue
-            shown[word] = Case(
-                position=position + 1,
-                context=text.context(position),
-                reference=reference,
-                better=best,
-                worse=_prediction(distributions[1 - winner][row], word, top, data),
-                gain=difference,
-            )
+            both = {"better": best, "worse": _prediction(distributions[1 - winner][row], word, top, data)}
+            context = text.context(position)
+            shown[word] = Case(position=position + 1, context=context, reference=reference, **both, gain=difference)
         found.append(tuple(shown.values()))
     return RunComparison(better=(found[0], found[1]), wins=float((gain > 0).mean()))
 

@@ -3,6 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +13,6 @@ import numpy.typing as npt
 from sememekit.analysis.explanations.influence import influence, no_sememes
 from sememekit.config import Record
 from sememekit.data.examples import Examples
-from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
 from sememekit.figures import percent
 from sememekit.measure.classes import Accuracy, accuracy_of
@@ -149,7 +149,7 @@ def analyze_labels(
         models.append((classifier.run, task, probabilities.argmax(1)))
     labels = np.asarray(examples.labels, dtype=np.int64)
     looked_into = min(contexts, len(examples))
-    chosen = np.sort(np.random.default_rng(seed).choice(len(examples), looked_into, replace=False))
+    chosen = np.sort(np.random.default_rng(seed).choice(len(examples), looked_into, replace=False)).tolist()
     comparison = _comparison(*(guessed == labels for _, _, guessed in models)) if len(models) == 2 else None
     return LabelAnalysis(
         split=split,
@@ -158,51 +158,41 @@ def analyze_labels(
         looked_into=looked_into,
         seed=seed,
         at_least=AT_LEAST,
-        runs=tuple(_analysis(*model, prepared, examples, labels, chosen, top, progress) for model in models),
+        runs=tuple(_analysis(model, examples, chosen, top, progress) for model in models),
         comparison=comparison,
     )
 
 
 def _analysis(
-    loaded: Run,
-    task: TextClassifier,
-    guessed: npt.NDArray[np.intp],
-    data: PreparedData,
-    examples: Examples,
-    labels: npt.NDArray[np.int64],
-    chosen: npt.NDArray[np.int64],
-    top: int,
-    progress: Progress,
+    model: tuple[Run, TextClassifier, npt.NDArray[np.intp]], examples: Examples, chosen: list[int], top: int, progress: Progress
 ) -> LabelRun:
+    (loaded, task, guessed), labels = model, np.asarray(examples.labels, dtype=np.int64)
     right = guessed == labels
     confusion = np.zeros((len(task.labels), len(task.labels)), dtype=np.int64)
     np.add.at(confusion, (labels, guessed), 1)
     of_words: dict[str, list[float]] = defaultdict(list)
     of_sememes: dict[str, list[float]] = defaultdict(list)
-    for done, texts in enumerate(map(examples.texts, chosen.tolist()), start=1):
+    for done, texts in enumerate(map(examples.texts, chosen), start=1):
         found = influence(task, texts)
         for text, places in zip(texts, found.texts, strict=True):
             for word, place in zip(text.tolist(), places, strict=True):
                 if place is None:
                     continue
-                of_words[data.vocabulary.token(word)].append(place.effect)
+                of_words[loaded.vocabulary.token(word)].append(place.effect)
                 for item in place.sememes:
                     assert loaded.graph is not None, "sememes come from a graph"
                     of_sememes[loaded.graph.sememes[item.sememe]].append(item.effect)
         progress(f"taking words from {loaded.path.name}", done, len(chosen))
     words, rare_words = _largest(of_words, top)
     sememes, rare_sememes = _largest(of_sememes, top)
-    encoder = loaded.plan.encoder.name
+    encoder, lengths = loaded.plan.encoder.name, examples.lengths().sum(1)
     return LabelRun(
         **loaded.of_run,
         encoder=encoder,
         accuracy=accuracy_of(confusion, task.labels),
         by_sememes=_by_sememes(loaded, examples, right),
         by_length=_binned(
-            examples.lengths().sum(1),
-            LENGTHS,
-            lambda begin, end: f"{begin} {f'to {end - 1} words' if end else 'words and more'}",
-            right,
+            lengths, LENGTHS, lambda begin, end: f"{begin} {f'to {end - 1} words' if end else 'words and more'}", right
         ),
         words=words,
         sememes=sememes,
@@ -244,23 +234,13 @@ def _by_sememes(loaded: Run, examples: Examples, right: npt.NDArray[np.bool_]) -
     running = np.concatenate([[0], np.cumsum(has[np.asarray(examples.tokens, dtype=np.int64)])])
     ends = examples.offsets[:: examples.num_texts]
     shares = (running[ends[1:]] - running[ends[:-1]]) / np.maximum(np.diff(ends), 1)
-
-    def name(begin: float, end: float | None) -> str:
-        between = "all" if end is None else f"{percent(begin, 0)} to under {percent(end, 0)} of the"
-        return f"{between} words have sememes"
-
-    return _binned(shares, SHARES, name, right)
+    between = {begin: f"{percent(begin, 0)} to under {percent(end, 0)} of the" for begin, end in pairwise(SHARES)}
+    return _binned(shares, SHARES, lambda begin, end: f"{between.get(begin, 'all')} words have sememes", right)
 
 
 def _comparison(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> LabelComparison:
-    only_first, only_second = int((first & ~second).sum()), int((~first & second).sum())
-    return LabelComparison(
-        both=int((first & second).sum()),
-        first=only_first,
-        second=only_second,
-        neither=int((~first & ~second).sum()),
-        p=sign_test(only_first, only_second),
-    )
+    neither, two, one, both = np.bincount(2 * first.astype(np.int64) + second, minlength=4).tolist()
+    return LabelComparison(both=both, first=one, second=two, neither=neither, p=sign_test(one, two))
 
 
 def sign_test(one: int, other: int) -> float:

@@ -75,13 +75,9 @@ def clusters(
 
     def describe(number: int) -> WordCluster:
         ids = np.flatnonzero(cluster_of == number)  # ids rise with falling frequency
-        return WordCluster(
-            number=number,
-            asked_for=tuple(dict.fromkeys(word for word in words if cluster_of[vocabulary.id(word)] == number)),
-            words=tuple(vocabulary.token(word) for word in ids[:members].tolist()),
-            size=len(ids),
-            frequency=float(loads[number]),
-        )
+        own = tuple(dict.fromkeys(word for word in words if cluster_of[vocabulary.id(word)] == number))
+        most = tuple(vocabulary.token(word) for word in ids[:members].tolist())
+        return WordCluster(number=number, asked_for=own, words=most, size=len(ids), frequency=float(loads[number]))
 
     filled = sizes[sizes > 0]
     return ClustersReport(

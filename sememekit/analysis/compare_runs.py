@@ -248,14 +248,8 @@ def _measure(
     name: str, scale: Scale, budget: float | None, inner: Sequence[float], difference: SideDifference | None
 ) -> SideMeasure:
     values = tuple(map(scale.outer, inner))
-    return SideMeasure(
-        measure=name,
-        budget=budget,
-        values=values,
-        mean=scale.mean(inner) if values else None,
-        sd=statistics.stdev(values) if len(values) > 1 else None,
-        difference=difference,
-    )
+    mean, sd = scale.mean(inner) if values else None, statistics.stdev(values) if len(values) > 1 else None
+    return SideMeasure(measure=name, budget=budget, values=values, mean=mean, sd=sd, difference=difference)
 
 
 _ALIKE: Final = 1.1

@@ -11,19 +11,18 @@ from sememekit.analysis.evaluate_ppl import PerplexityReport, evaluate_ppl
 from sememekit.analysis.scored_runs import check_comparable, label_signature, of_text, perplexity_signature
 from sememekit.analysis.written_texts import Scores, scores_of, write_texts_file
 from sememekit.config import Record
-from sememekit.data.examples import Original
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.files import TEXTS, check_output
 from sememekit.measure.bleu import BleuSettings, dialogue_bleu
 from sememekit.measure.classes import Accuracy
 from sememekit.measure.perplexity import tallies
-from sememekit.measure.rouge import TextScores, rouge
+from sememekit.measure.rouge import rouge
 from sememekit.measure.sides import SCALES
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.runs.writing import describe_search, search_of, words_read
-from sememekit.search import SEARCH, BeamSettings
+from sememekit.search import SEARCH
 from sememekit.tasks.base import LabelPredictor, declares
 from sememekit.tasks.headline import rouge_settings
 from sememekit.tasks.scoring import PAIRS
@@ -129,35 +128,22 @@ def evaluate(
     if (overrides or texts is not None) and not declares(loaded.task, TextWriter):
         given = "--set" if overrides else "--texts"
         raise ConfigError(f"{given}: {run} writes no texts; this is for runs of --task headline or dialogue, leave it out")
-    where: dict[str, str] = {"run": str(run), "checkpoint": loaded.snapshot, "split": split}
+    where = {**loaded.of_run, "split": split}
     with loaded.autocast():
         if declares(loaded.task, TextWriter):
-            return _written(loaded, loaded.task, prepared, where, overrides, texts, progress)
+            return _written(loaded, loaded.task, prepared, split, overrides, texts, progress)
         if declares(loaded.task, LabelPredictor):
             accuracy, nats = loaded.task.evaluate_labels(prepared, split)
             vectors = loaded.task.vector_coverage(prepared, split)
-            return LabelMetrics(
-                **where,
-                **dict(accuracy),
-                nats=nats,
-                labels=tuple(loaded.task.labels),
-                vectors=vectors,
-                signature=label_signature(prepared, split),
-            )
+            labels, signature = tuple(loaded.task.labels), label_signature(prepared, split)
+            return LabelMetrics(**where, **dict(accuracy), nats=nats, labels=labels, vectors=vectors, signature=signature)
         return MetricsReport(**where, metrics=loaded.task.evaluate(prepared, split))
 
 
 def _written(
-    loaded: Run,
-    task: TextWriter,
-    data: PreparedData,
-    where: dict[str, str],
-    overrides: Sequence[str],
-    texts: Path | None,
-    progress: Progress,
+    loaded: Run, task: TextWriter, data: PreparedData, split: str, overrides: Sequence[str], texts: Path | None, show: Progress
 ) -> WrittenMetrics:
     """Perplexity of a split, and its texts against their references."""
-    split = where["split"]
     search = search_of(task, overrides, SEARCH_OF_DATASETS.get(data.signature.dataset))
     originals = list(originals_of(data, split))
     whole, parts = tallies(task.score_pairs(data, split))
@@ -167,7 +153,7 @@ def _written(
     read = [words_read(loaded, length) for length in lengths]
     if texts is not None:
         check_output(texts, TEXTS)
-    found = task.write(sources, search, lambda done, total: progress("texts", done, total))
+    found = task.write(sources, search, lambda done, total: show("texts", done, total))
     written = [
         [" ".join(hypothesis_words(task.vocabulary, item, own.source, search)) for item in best]
         for best, own in zip(found, originals, strict=True)
@@ -175,9 +161,12 @@ def _written(
     best_words = [word for best in found if best for word in best[0].words]
     if texts is not None:
         write_texts_file(texts, [" ".join(own.source) for own in originals], written, [own.references for own in originals])
-    scores = tuple(_scores(task, data, split, written, originals, search))
+    place = f"|data:{data.signature.dataset}|split:{split}|examples:{len(originals)}"
+    place += f"|{describe_search(search)}|search:{SEARCH}"
+    scores = tuple(_scores(task, data, written, [own.references for own in originals], place, search.num_best))
     return WrittenMetrics(
-        **where,
+        **loaded.of_run,
+        split=split,
         metrics={score.name: score.value for score in scores[0].values},
         perplexity=whole.perplexity,
         nats=whole.nats,
@@ -198,28 +187,16 @@ def _written(
 
 
 def _scores(
-    task: TextWriter,
-    data: PreparedData,
-    split: str,
-    written: Sequence[Sequence[str]],
-    originals: Sequence[Original],
-    search: BeamSettings,
+    task: TextWriter, data: PreparedData, written: list[list[str]], references: list[Any], place: str, num_best: int
 ) -> Iterator[Scores]:
-    references = [own.references for own in originals]
-    place = f"data:{data.signature.dataset}|split:{split}|examples:{len(originals)}"
     if task.scored_with == "bleu":
-        settings = BleuSettings(top=min(BleuSettings().top, search.num_best))
+        settings = BleuSettings(top=min(BleuSettings().top, num_best))
         bleu = dialogue_bleu([best or [""] for best in written], references, settings)
-        yield _signed("bleu", bleu, place, search, {name: f"bleu{name[-1]}_{name[:-1]}" for name in bleu.values})
+        yield scores_of("bleu", bleu, {name: f"bleu{name[-1]}_{name[:-1]}" for name in bleu.values}, place)
         return
     firsts = [best[0] if best else "" for best in written]
     for preset, kind in rouge_settings(data):
-        yield _signed(preset, rouge(firsts, references, kind), place, search)
-
-
-def _signed(preset: str, report: TextScores, place: str, search: BeamSettings, names: Mapping[str, str] = {}) -> Scores:
-    signature = f"{report.signature}|{place}|{describe_search(search)}|search:{SEARCH}"
-    return scores_of(preset, report, names).model_copy(update={"signature": signature})
+        yield scores_of(preset, rouge(firsts, references, kind), signature=place)
 
 
 class SeedsFigure(Record):

@@ -97,15 +97,8 @@ def compare_extended(
     for other in others:
         rows += _rows(other, text, added, {"": None}, progress)
     new = {*added.words}
-    return NewWordsReport(
-        run=str(before),
-        data=str(data),
-        split=split,
-        words=len(new),
-        tokens=len(text) - 1,
-        new_tokens=sum(word in new for word in text[1:]),
-        rows=tuple(rows),
-    )
+    numbers = {"words": len(new), "tokens": len(text) - 1, "new_tokens": sum(word in new for word in text[1:])}
+    return NewWordsReport(run=str(before), data=str(data), split=split, **numbers, rows=tuple(rows))
 
 
 Shares = NDArray[np.float64]
@@ -157,9 +150,7 @@ def _rows(
     _, places, mask = evaluation_columns(np.arange(len(text)), task.evaluation_batch_size)
     which = np.array([number.get(text[place], -1) for place in places[mask].tolist()])
     unknown, ids = vocabulary.unknown_id or 0, torch.from_numpy(vocabulary.encode(added.words)).to(task.device)
-    nats: dict[str, list[Shares]] = {name: [] for name in ways}
-    ranks: dict[str, list[NDArray[np.float64]]] = {name: [] for name in ways}
-    among: dict[str, list[NDArray[np.float64]]] = {name: [] for name in ways}
+    parts: dict[str, list[tuple[Shares, Shares, Shares]]] = {name: [] for name in ways}
     done = 0
     for chunk in task.score(vocabulary.encode(text), progress=lambda some, total: progress(str(run), some, total)):
         assert chunk.hidden is not None
@@ -172,22 +163,20 @@ def _rows(
         for name, shares in ways.items():
             if shares is None:
                 own_N1 = log_probs.gather(1, ids[torch.from_numpy(new).to(task.device)][:, None])
-                ranks[name].append(1.0 + (log_probs > own_N1).sum(dim=1).cpu().numpy())
-                among[name].append(1.0 + (log_probs[:, ids] > own_N1).sum(dim=1).cpu().numpy())
-                nats[name].append(own)
+                rank, among = (1.0 + (some > own_N1).sum(dim=1).cpu().numpy() for some in (log_probs, log_probs[:, ids]))
+                parts[name].append((own, rank, among))
                 continue
             own_N1 = log_probs[:, [unknown]] + torch.from_numpy(np.log(shares[new])).to(log_probs)[:, None]
             above = (shares[None, :] > shares[new][:, None]).sum(axis=1)
             like = (shares[None, :] == shares[new][:, None]).sum(axis=1)
-            among[name].append(above + (like + 1) / 2)
-            ranks[name].append((log_probs > own_N1).sum(dim=1).cpu().numpy() + above + (like + 1) / 2)
-            nats[name].append(
-                own - np.where(here >= 0, np.log(shares[here]), np.where(is_unknown, math.log(added.unknown_share), 0.0))
-            )
+            among = above + (like + 1) / 2
+            rank = (log_probs > own_N1).sum(dim=1).cpu().numpy() + among
+            taken = np.where(here >= 0, np.log(shares[here]), np.where(is_unknown, math.log(added.unknown_share), 0.0))
+            parts[name].append((own - taken, rank, among))
     found = []
-    for name in ways:
-        own, title = np.concatenate(nats[name]), f"{run}, {name}" if name else str(run)
-        found.append(_row(title, own, which >= 0, np.concatenate(ranks[name]), np.concatenate(among[name])))
+    for name, own_parts in parts.items():
+        nats, rank, among = (np.concatenate(part) for part in zip(*own_parts, strict=True))
+        found.append(_row(f"{run}, {name}" if name else str(run), nats, which >= 0, rank, among))
     return found
 
 
@@ -195,11 +184,8 @@ def _row(name: str, nats: Shares, is_new: NDArray[np.bool_], rank: Shares, among
     def perplexity(some: NDArray[np.bool_]) -> float | None:
         return Tally(float(nats[some].sum()), int(some.sum())).perplexity if some.any() else None
 
+    whole, new, others = map(perplexity, (np.ones_like(is_new), is_new, ~is_new))
+    first, second = (float((1.0 / ranks).mean()) if len(ranks) else None for ranks in (rank, among))
     return NewWordsRow(
-        name=name,
-        perplexity=perplexity(np.ones_like(is_new)),
-        new=perplexity(is_new),
-        others=perplexity(~is_new),
-        reciprocal_rank=float((1.0 / rank).mean()) if len(rank) else None,
-        reciprocal_rank_among_new=float((1.0 / among).mean()) if len(among) else None,
+        name=name, perplexity=whole, new=new, others=others, reciprocal_rank=first, reciprocal_rank_among_new=second
     )

@@ -209,8 +209,7 @@ def _score_carrying(task: WordPredictor, lines: Iterator[_Line]) -> Iterator[Sco
 
 def _rows(vocabulary: Vocabulary, line: _Line, nats: list[float]) -> Iterator[ScoredToken]:
     """Return the rows of a line; only the first word may lack nats."""
-    values: list[float | None] = [None] * (len(line.ids) - len(nats))
-    values.extend(nats)
+    values = [*[None] * (len(line.ids) - len(nats)), *nats]
     for position, (token, index, value) in enumerate(zip(line.tokens, line.ids, values, strict=True), start=1):
         read_as = vocabulary.token(index)
         yield ScoredToken(sentence=line.number, position=position, token=token, read_as=read_as, nats=value)

@@ -215,14 +215,8 @@ def evaluate_segmentation(
     ways["every character a word"] = [list(text) for text in raw]
     if marks == "given":
         ways = {name: [*map(with_marks, raw, sentences)] for name, sentences in ways.items()}
-    return SegmentationReport(
-        **reader.run.of_run,
-        gold=str(gold),
-        decoding=decoding,
-        marks=marks,
-        marginal=reader.task.marginal,
-        rows=tuple(_rows(gold_words, ways, known, seed)),
-    )
+    rows, marginal = tuple(_rows(gold_words, ways, known, seed)), reader.task.marginal
+    return SegmentationReport(**reader.run.of_run, gold=str(gold), decoding=decoding, marks=marks, marginal=marginal, rows=rows)
 
 
 def read_words(path: Path, errors: str = "strict") -> list[list[str]]:

@@ -46,10 +46,10 @@ class Scores(Record):
     values: tuple[Score, ...]
 
 
-def scores_of(preset: str, report: TextScores, names: Mapping[str, str] = {}) -> Scores:
-    """The scores of texts as a record; ``names`` are other names of metrics."""
+def scores_of(preset: str, report: TextScores, names: Mapping[str, str] = {}, signature: str = "") -> Scores:
+    """The scores of texts as a record; ``names`` are other names of metrics, ``signature`` follows that of the report."""
     values = (Score(name=names.get(name, name), **item.model_dump()) for name, item in report.values.items())
-    return Scores(preset=preset, signature=report.signature, values=tuple(values))
+    return Scores(preset=preset, signature=report.signature + signature, values=tuple(values))
 
 
 class TextsDifference(Record):
@@ -101,28 +101,28 @@ def compare_texts(first: Path, second: Path, by: str, *, seed: int = 0) -> Compa
     """
     if by not in SCORED_BY:
         raise ConfigError(f"--by {by!r}{nearest(by, SCORED_BY)}: allowed are {', '.join(SCORED_BY)}")
-    sides = [read_texts_file(first), read_texts_file(second)]
-    check_same_sources(sides[0], sides[1], first, second)
+    sides = one, two = read_texts_file(first), read_texts_file(second)
+    for number, pair in enumerate(zip(one.sources, two.sources, strict=False), start=1):
+        if pair[0] != pair[1] or one.references[number - 1] != two.references[number - 1]:
+            raise DataError(f"{first} and {second} are of different data: line {number} has another source or other references")
+    if len(one.sources) != len(two.sources):
+        raise DataError(f"{first} has {len(one.sources)} texts and {second} has {len(two.sources)}; both must have the same")
     if by == "bleu":
         num_best = min(max(map(len, side.texts), default=1) for side in sides)
         settings = BleuSettings(top=min(BleuSettings().top, max(1, num_best)))
         reports = [dialogue_bleu(side.texts, side.references, settings, seed=seed) for side in sides]
     else:
         reports = [rouge([best[0] for best in side.texts], side.references, PRESETS[by], seed=seed) for side in sides]
-    ones, rows = np.ones(reports[0].examples), []
+    examples, signature, rows = reports[0].examples, reports[0].signature, []
+    ones = np.ones(examples)
     for name in reports[0].per_example:
         columns = [report.per_example[name] for report in reports]
-        one, two = (float(column.mean()) for column in columns)
+        means = {side: float(column.mean()) for side, column in zip(("first", "second"), columns, strict=True)}
         difference = ratio_difference_interval((columns[0], ones), (columns[1], ones), seed=seed)
         apart = difference.leaves_zero_out
-        rows.append(TextsDifference(name=name, first=one, second=two, difference=difference, excludes_zero=apart))
+        rows.append(TextsDifference(name=name, **means, difference=difference, excludes_zero=apart))
     return ComparisonReport(
-        first=str(first),
-        second=str(second),
-        by=by,
-        examples=reports[0].examples,
-        signature=reports[0].signature,
-        differences=tuple(rows),
+        first=str(first), second=str(second), by=by, examples=examples, signature=signature, differences=tuple(rows)
     )
 
 
@@ -151,15 +151,6 @@ def read_texts_file(path: Path) -> Texts:
     return table
 
 
-def check_same_sources(one: Texts, two: Texts, first: Path, second: Path) -> None:
-    """Raise DataError unless both files have the same sources and references in the same order."""
-    for number, pair in enumerate(zip(one.sources, two.sources, strict=False), start=1):
-        if pair[0] != pair[1] or one.references[number - 1] != two.references[number - 1]:
-            raise DataError(f"{first} and {second} are of different data: line {number} has another source or other references")
-    if len(one.sources) != len(two.sources):
-        raise DataError(f"{first} has {len(one.sources)} texts and {second} has {len(two.sources)}; both must have the same")
-
-
 class BaselineReport(Record):
     """The scores of the beginnings (``lead``) of the sources of a split."""
 
@@ -168,17 +159,6 @@ class BaselineReport(Record):
     lead: str
     examples: int
     scores: tuple[Scores, ...]
-
-
-def presets_for(dataset: str, given: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the ROUGE presets to score by (default: by data set). Raises ConfigError: the data set has no preset."""
-    for name in given:
-        if name not in PRESETS:
-            raise ConfigError(f"--rouge {name!r}: allowed are {', '.join(PRESETS)}")
-    names = tuple(given) or PRESETS_OF_DATASETS.get(dataset)
-    if not names:
-        raise ConfigError(f"{dataset} has no usual ROUGE; choose one of {', '.join(PRESETS)} with --rouge")
-    return names
 
 
 def lead_of(source: Sequence[str], rule: str) -> str:
@@ -214,7 +194,12 @@ def baseline(
     chosen = lead or LEADS.get(dataset)
     if chosen is None:
         raise ConfigError(f"--lead is missing: {dataset} has no default; give N-words, N-bytes or N-characters")
-    names = presets_for(dataset, rouge_by)
+    for name in rouge_by:
+        if name not in PRESETS:
+            raise ConfigError(f"--rouge {name!r}: allowed are {', '.join(PRESETS)}")
+    names = tuple(rouge_by) or PRESETS_OF_DATASETS.get(dataset)
+    if not names:
+        raise ConfigError(f"{dataset} has no usual ROUGE; choose one of {', '.join(PRESETS)} with --rouge")
     pairs = list(originals)
     leads = [lead_of(pair.source, chosen) for pair in pairs]
     references = [list(pair.references) for pair in pairs]

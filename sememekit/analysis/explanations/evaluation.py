@@ -8,13 +8,12 @@ from typing import Final
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from sememekit.analysis.contexts import PredictedText
 from sememekit.analysis.explanations.scores import FREQUENCY, BandScores, Gold, RankingScore, SememeBand, score_rankings
 from sememekit.analysis.explanations.sememe_mass import CONTEXTS_AT_ONCE, COUNTS, SememeMasses, contexts_of, mean_mass, rankings
 from sememekit.config import Record
-from sememekit.decoders.base import Sensed, SenseProbabilities
+from sememekit.decoders.base import Sensed
 from sememekit.errors import ConfigError, DataError
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import OfRun, Run
@@ -121,7 +120,7 @@ def evaluate_explanations(
             raise DataError(f"eval --explanations: no word of {prepared.folder}, split {split}, has sememes from a lexicon")
         gold, masses = Gold.of(graph, loaded.train_counts), SememeMasses(graph, task.device)
         mean_K, over = mean_mass(loaded, task, masses, empty, mean, prepared, partial(progress, "mean"))
-        possible_K = torch.from_numpy(gold.possible_K).to(task.device)
+        ruled_out_K = torch.where(torch.from_numpy(gold.possible_K).to(task.device), 0.0, -torch.inf)
         most = min(tops[-1], int(gold.possible_K.sum()))
         ranked: dict[str, NDArray[np.int32]] = {}
         rows, done = np.cumsum(scored) - 1, 0
@@ -130,9 +129,11 @@ def evaluate_explanations(
             place, wanted = rows[position[counted]], hidden[torch.from_numpy(counted).to(hidden.device)]
             for begin in range(0, len(wanted), CONTEXTS_AT_ONCE):
                 part = slice(begin, begin + CONTEXTS_AT_ONCE)
-                for ranking, first in first_sememes(task, masses, mean_K, at_rest, wanted[part], most, possible_K).items():
+                given = task.decoder.sense_probabilities(wanted[part])
+                found_NK = rankings(masses(given.log_senses_NS), mean_K, given.gates_NK, at_rest.gates_NK[0])
+                for ranking, scores_NK in found_NK.items():
                     kept = ranked.setdefault(ranking, np.zeros((int(scored.sum()), most), dtype=np.int32))
-                    kept[place[part]] = first
+                    kept[place[part]] = (scores_NK + ruled_out_K).topk(most, dim=1).indices.int().cpu().numpy()
             done += len(position)
             progress("contexts", done, len(text.words))
     frequent = np.argsort(np.where(gold.possible_K, -gold.count_K, 1), kind="stable")[:most].astype(np.int32)
@@ -156,23 +157,6 @@ def evaluate_explanations(
         num_sememes=int(gold.possible_K.sum()),
         **found._asdict(),
     )
-
-
-def first_sememes(
-    task: Predictor,
-    masses: SememeMasses,
-    mean_K: Tensor,
-    at_rest: SenseProbabilities,
-    hidden_NH: Tensor,
-    top: int,
-    possible_K: Tensor,
-) -> dict[str, NDArray[np.int32]]:
-    """Return for each ranking the first ``top`` possible sememes of N contexts (N, top), best first."""
-    assert isinstance(task.decoder, Sensed)
-    given = task.decoder.sense_probabilities(hidden_NH)
-    found = rankings(masses(given.log_senses_NS), mean_K, given.gates_NK, at_rest.gates_NK[0])
-    ruled_out = torch.where(possible_K, 0.0, -torch.inf)
-    return {name: (scores_NK + ruled_out).topk(top, dim=1).indices.int().cpu().numpy() for name, scores_NK in found.items()}
 
 
 def units_of(task: Predictor, text: PredictedText, split: str) -> tuple[NDArray[np.int64], str]:

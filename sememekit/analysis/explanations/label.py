@@ -148,16 +148,10 @@ def _word(classifier: Classifier, task: TextClassifier, word: str, number: int, 
         return ReadWord(word=word, known=known)
     names = graph.sememes if graph is not None else ()
     sememes = [SememeOfWord(name=names[sememe], effect=effect, gradient=slope) for sememe, effect, slope in place.sememes]
-    return ReadWord(
-        word=word,
-        read_as=vocabulary.token(read),
-        known=known,
-        source=graph.word_sources[read] if graph is not None else None,
-        effect=place.effect,
-        gradient=place.gradient,
-        without_sememes=place.without_sememes,
-        sememes=tuple(sorted(sememes, key=lambda item: (-abs(item.effect), item.name))),
-    )
+    sememes.sort(key=lambda item: (-abs(item.effect), item.name))
+    read_as, source = vocabulary.token(read), graph.word_sources[read] if graph is not None else None
+    effects = {"effect": place.effect, "gradient": place.gradient, "without_sememes": place.without_sememes}
+    return ReadWord(word=word, read_as=read_as, known=known, source=source, **effects, sememes=tuple(sememes))
 
 
 HOW = (

@@ -153,27 +153,19 @@ def explain_lattice(run: Path | Run, text: str) -> LatticeExplanation:
     refuse_unknown(reader.run, (token.read for token in reader.tokens(text)), "explain")
     if not readings:
         raise DataError('explain: the text is empty; give a sentence, as in "去年美国贸易逆差"')
-    return LatticeExplanation(
-        **reader.run.of_run,
-        marginal=reader.task.marginal,
-        longest=reader.task.settings.longest_chunk,
-        copies=reader.task.entries.most_copies,
-        sentences=tuple(_sentence(reader, reading) for reading in readings),
-    )
+    task, sentences = reader.task, tuple(_sentence(reader, reading) for reading in readings)
+    sizes = {"longest": task.settings.longest_chunk, "copies": task.entries.most_copies}
+    return LatticeExplanation(**reader.run.of_run, marginal=task.marginal, **sizes, sentences=sentences)
 
 
 def _sentence(reader: LatticeReader, reading: Reading) -> LatticeSentence:
-    tokens = zip(reading.tokens, reading.read_as, reading.boundaries.tolist(), strict=True)
-    return LatticeSentence(
-        tokens=tuple(
-            LatticeToken(text=text, read_as=read, known=read != UNKNOWN or text == UNKNOWN, boundary=boundary)
-            for text, read, boundary in tokens
-        ),
-        edges=tuple(_edges(reader, reading)),
-        viterbi=tuple(reader.words(reading, "viterbi")),
-        posterior=tuple(reader.words(reading, "posterior")),
-        nats=reading.nats,
+    tokens = tuple(
+        LatticeToken(text=text, read_as=read, known=read != UNKNOWN or text == UNKNOWN, boundary=boundary)
+        for text, read, boundary in zip(reading.tokens, reading.read_as, reading.boundaries.tolist(), strict=True)
     )
+    edges, viterbi = tuple(_edges(reader, reading)), tuple(reader.words(reading, "viterbi"))
+    posterior = tuple(reader.words(reading, "posterior"))
+    return LatticeSentence(tokens=tokens, edges=edges, viterbi=viterbi, posterior=posterior, nats=reading.nats)
 
 
 def _edges(reader: LatticeReader, reading: Reading) -> Iterator[LatticeEdge]:
@@ -188,18 +180,11 @@ def _edges(reader: LatticeReader, reading: Reading) -> Iterator[LatticeEdge]:
         so_far, listed, is_best = found.get((begin, min(end, size), copy), (0.0, False, False))
         listed = listed or bool(reading.listed[last, shorter])
         found[begin, min(end, size), copy] = so_far + probability, listed, is_best or best
-    for (begin, end, copy), (probability, listed, best) in sorted(found.items()):
-        if probability < LEAST and not best:
-            continue
-        yield LatticeEdge(
-            begin=begin,
-            end=end,
-            copy_number=copy + 1,
-            text=reader.word(reading.tokens[begin:end]),
-            probability=min(probability, 1.0),
-            listed=listed,
-            best=best,
-        )
+    for (begin, end, copy), (share, listed, best) in sorted(found.items()):
+        if share >= LEAST or best:
+            place = {"begin": begin, "end": end, "copy_number": copy + 1}
+            text = reader.word(reading.tokens[begin:end])
+            yield LatticeEdge(**place, text=text, probability=min(share, 1.0), listed=listed, best=best)
 
 
 def explain_embeddings(
@@ -254,13 +239,10 @@ def explain_embeddings(
     def use(word: int, copy: int, occurrences: NDArray[np.int64]) -> EmbeddingUse:
         wins = occurrences[shares[occurrences].argmax(1) == copy]
         shown = wins[np.unique(np.linspace(0, len(wins) - 1, min(contexts, len(wins))).round().astype(int))]
-        return EmbeddingUse(
-            number=copy + 1,
-            sense=graph.sense_labels[int(graph.sense_offsets[word]) + copy] if graph and graph.annotated[word] else None,
-            wins=len(wins),
-            mean=float(shares[occurrences, copy].mean()) if len(occurrences) else 0.0,
-            contexts=tuple(context(int(occurrence), copy) for occurrence in shown),
-        )
+        sense = graph.sense_labels[int(graph.sense_offsets[word]) + copy] if graph and graph.annotated[word] else None
+        mean = float(shares[occurrences, copy].mean()) if len(occurrences) else 0.0
+        found = tuple(context(int(occurrence), copy) for occurrence in shown)
+        return EmbeddingUse(number=copy + 1, sense=sense, wins=len(wins), mean=mean, contexts=found)
 
     report = []
     for word in ids:

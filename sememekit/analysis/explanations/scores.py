@@ -218,26 +218,13 @@ def score_rankings(
         overlap = None if number else common
         return RankingScore(ranking=name, top=top, **rates, overlap=overlap, above_frequency=above)
 
-    bands = list(enumerate(band_names()))
-    return Scores(
-        rankings=tuple(score(name, top, 0) for name, top in names),
-        words=tuple(
-            BandScores(
-                name=band, positions=int(of_band[number + 1].sum()), scores=tuple(score(*one, number + 1) for one in names)
-            )
-            for number, band in bands
-        ),
-        sememes=tuple(
-            SememeBand(
-                name=band,
-                pairs=int(sizes_PB[:, number].sum()),
-                scores=tuple(
-                    SememeRecall(ranking=name, top=top, found=rate(name, top, number, "sememes")) for name, top in names
-                ),
-            )
-            for number, band in bands
-        ),
-    )
+    of_words, of_sememes = [], []
+    for number, band in enumerate(band_names()):
+        scores = tuple(score(*one, number + 1) for one in names)
+        of_words.append(BandScores(name=band, positions=int(of_band[number + 1].sum()), scores=scores))
+        recalls = tuple(SememeRecall(ranking=name, top=top, found=rate(name, top, number, "sememes")) for name, top in names)
+        of_sememes.append(SememeBand(name=band, pairs=int(sizes_PB[:, number].sum()), scores=recalls))
+    return Scores(tuple(score(*one, 0) for one in names), tuple(of_words), tuple(of_sememes))
 
 
 def _overlap(tops: NDArray[np.integer]) -> float | None:

@@ -142,17 +142,8 @@ class SememeReader:
         found = self._decoder.sense_probabilities(hidden[None])
         mass_K = self._masses(found.log_senses_NS)[0].double()
         return [
-            ContextSememe(
-                name=name,
-                gate=q,
-                at_rest=rest,
-                mass=mass,
-                mean=mean,
-                rise=mass - mean,
-                lift=mass / mean if mean else None,
-                count=count,
-            )
-            for (name, q, rest, count), mass, mean in zip(gates, mass_K.tolist(), self._mean_K.tolist(), strict=True)
+            ContextSememe(name=name, gate=q, at_rest=rest, mass=m, mean=n, rise=m - n, lift=m / n if n else None, count=count)
+            for (name, q, rest, count), m, n in zip(gates, mass_K.tolist(), self._mean_K.tolist(), strict=True)
         ]
 
 

@@ -232,16 +232,11 @@ def _reading(
         reader = loaded.once(("sememes", mean, data), lambda: SememeReader(loaded, task, empty, mean, data, progress))
         sememes, over = reader.read(hidden, attribution), reader.mean
         graph, priors = loaded.graph, reader.priors(shown)
-        predicted = [
-            PredictedWord(
-                word=graph.words[word],
-                probability=probability,
-                source=graph.word_sources[word],
-                annotated=bool(graph.annotated[word]),
-                senses=senses_of(graph, shares, sememes, priors),
-            )
-            for (word, probability), shares in zip(probabilities, attribution.word_senses, strict=True)
-        ]
+        predicted = []
+        for (word, value), own in zip(probabilities, attribution.word_senses, strict=True):
+            given, source = graph.words[word], graph.word_sources[word]
+            annotated, senses = bool(graph.annotated[word]), senses_of(graph, own, sememes, priors)
+            predicted.append(PredictedWord(word=given, probability=value, source=source, annotated=annotated, senses=senses))
         shares = {sense: share for senses in attribution.word_senses for sense, share in senses}
     return _Reading(
         loaded, tuple(words), segmentation, log_probs, best, dict(zip(shown, predicted, strict=True)), shares, sememes, over

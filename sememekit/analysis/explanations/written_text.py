@@ -17,7 +17,6 @@ from sememekit.progress import Progress, silent
 from sememekit.runs.run import OfRun, Run
 from sememekit.runs.uncut import refuse_unknown
 from sememekit.runs.writing import Writer, describe_search, load_writer, search_of, words_read
-from sememekit.search import BeamSettings
 from sememekit.sememes.overlay import ChangedSense
 from sememekit.tasks.base import require
 from sememekit.tasks.writing import TextWriter, hypothesis_words
@@ -129,10 +128,10 @@ def explain_writing(
     the overlay do not fit. Raises DataError: an empty or too long text, absent data of the split, or no overlay file."""
     check_numbers(top_sememes=top_sememes, min_count=min_count)
     writer = load_writer(run, apart=apart, command="explain")
-    source, search = writer.read(text, "explain"), search_of(writer.task).model_copy(update={"num_best": 1})
+    source = writer.read(text, "explain")
     refuse_unknown(writer.run, source, "explain", apart=apart)
     writer.warn_uncut([word for word in source if word not in writer.run.vocabulary])
-    given = (source, search, top_sememes, min_count, mean, data, progress)
+    given = (source, top_sememes, min_count, mean, data, progress)
     if overlay is None:
         return _written(writer, str(run), *given)
     changed = writer.run.with_overlay(overlay)
@@ -173,18 +172,11 @@ def _reread(
         for word, first, second in zip(before.words, *own, strict=True)
     ]
     where = [(place, word.word, name) for place, word in enumerate(before.words, start=1) for name in changed]
-    places = [
-        ChangedPlace(
-            place=place,
-            written=written,
-            word=name,
-            probability_before=first,
-            probability_after=second,
-            rank_before=rank,
-            rank_after=rank_after,
-        )
-        for (place, written, name), (first, rank), (second, rank_after) in zip(where, *others, strict=True)
-    ]
+    places = []
+    for (place, written, name), (first, rank), (second, later) in zip(where, *others, strict=True):
+        probabilities = {"probability_before": first, "probability_after": second}
+        ranks = {"rank_before": rank, "rank_after": later}
+        places.append(ChangedPlace(place=place, written=written, word=name, **probabilities, **ranks))
     return text, places
 
 
@@ -196,17 +188,9 @@ def ranks_among(log_probs_PV: Tensor, values_PC: Tensor) -> Tensor:
 
 
 def _written(
-    writer: Writer,
-    run: str,
-    source: Sequence[str],
-    search: BeamSettings,
-    top_sememes: int,
-    min_count: int,
-    mean: str,
-    data: Path | None,
-    show: Progress,
+    writer: Writer, run: str, source: list[str], top_sememes: int, min_count: int, mean: str, data: Path | None, show: Progress
 ) -> WritingExplanation:
-    ids = writer.run.vocabulary.encode(source)
+    ids, search = writer.run.vocabulary.encode(source), search_of(writer.task).model_copy(update={"num_best": 1})
     with autocast(writer.run.device, writer.run.plan.run.dtype):
         best = writer.task.write([ids], search)[0][0]
         reread = writer.task.teacher_forced(ids, best.words)
@@ -222,15 +206,10 @@ def _written(
                 reader = SememeReader(writer.run, writer.task, torch.zeros_like(context), mean, data, partial(show, "mean"))
             sememes = reader.read(context, attribution)
             found, senses = views(sememes, top_sememes), senses_of(writer.run.graph, attribution.word_senses[0], sememes)
+        probability, attention = float(reread.nats[place].double().neg().exp()), tuple(reread.weights[place].double().tolist())
+        read_as = writer.run.vocabulary.token(number)
         words.append(
-            WrittenWord(
-                **dict(found),
-                word=word,
-                read_as=writer.run.vocabulary.token(number),
-                probability=float(reread.nats[place].double().neg().exp()),
-                attention=tuple(reread.weights[place].double().tolist()),
-                senses=senses,
-            )
+            WrittenWord(**dict(found), word=word, read_as=read_as, probability=probability, attention=attention, senses=senses)
         )
     decoder = writer.run.plan.decoder.name if writer.run.plan.decoder else ""
     has_senses = any(word.sememes for word in words)

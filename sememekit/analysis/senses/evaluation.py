@@ -1,7 +1,7 @@
 """``sememekit eval RUN --senses GOLD``: how often a model tags a word with its gold sense."""
 
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, get_args
@@ -79,7 +79,6 @@ def evaluate_senses(
     ``method`` is stored beside the run for ``tag``.
 
     Args:
-        run: a language model, or its folder.
         method: the method that comes first and is stored.
         sources: ``FORMAT:PATH``, lexicons for words that the run does not annotate; see ``inventory_of``.
 
@@ -175,15 +174,11 @@ def _correct(tagger: SenseTagger, method: Method, scored: Sequence[_Scored], pro
         found[RANDOM].append(len(one.right) / one.senses)
         found[FIRST].append(float(0 in one.right))
         progress("senses", done, len(scored))
-    return found | {ORACLE: _commonest(scored)}
-
-
-def _commonest(scored: Sequence[_Scored]) -> list[float]:
-    counts: dict[str, Counter[int]] = {}
+    counts: dict[str, Counter[int]] = defaultdict(Counter)
     for one in scored:
-        counts.setdefault(one.target.word, Counter()).update(one.right)
-    best = {word: max(found, key=lambda sense: (found[sense], -sense)) for word, found in counts.items()}
-    return [float(best[one.target.word] in one.right) for one in scored]
+        counts[one.target.word].update(one.right)
+    best = {word: max(own, key=lambda sense: (own[sense], -sense)) for word, own in counts.items()}
+    return found | {ORACLE: [float(best[one.target.word] in one.right) for one in scored]}
 
 
 def _row(name: str, correct: dict[str, list[float]], words: Sequence[str]) -> SenseAccuracy:

@@ -51,10 +51,11 @@ class LeftOut(Record):
 
 def left_out(name: str, causes: Mapping[str, Sequence[GoldTarget]]) -> tuple[LeftOut, ...]:
     """Return each cause with its number of targets and the first target, the most frequent cause first."""
-    found = [
-        LeftOut(cause=cause, count=len(own), first=f"{name}, line {own[0].line}: {own[0].word}{_shown(own[0].sense)}")
-        for cause, own in causes.items()
-    ]
+    found = []
+    for cause, own in causes.items():
+        sense = own[0].sense
+        shown = f"#{sense}" if isinstance(sense, int) else f" {{{', '.join(sorted(sense))}}}"
+        found.append(LeftOut(cause=cause, count=len(own), first=f"{name}, line {own[0].line}: {own[0].word}{shown}"))
     return tuple(sorted(found, key=lambda one: -one.count))
 
 
@@ -115,10 +116,6 @@ def read_gold(path: Path) -> list[GoldTarget]:
     return found
 
 
-def _shown(sense: frozenset[str] | int) -> str:
-    return f"#{sense}" if isinstance(sense, int) else f" {{{', '.join(sorted(sense))}}}"
-
-
 def _damaged(path: Path, number: int, why: str) -> DataError:
     return DataError(f"--senses {path}, line {number}: {why}; correct the line or take it out")
 
@@ -144,13 +141,8 @@ def _table(path: Path, lines: Sequence[tuple[int, str]]) -> Iterator[GoldTarget]
             raise _damaged(path, number, f"has {len(cells)} of {len(columns)} columns")
         if not cells["position"].strip().lstrip("-").isdigit():
             raise _damaged(path, number, f"the position {cells['position']!r} is no number")
-        yield GoldTarget(
-            number,
-            tuple(cells["sentence"].split()),
-            int(cells["position"]) - 1,
-            cells["word"].strip(),
-            _sense(cells["sense"].split()),
-        )
+        words, sense = tuple(cells["sentence"].split()), _sense(cells["sense"].split())
+        yield GoldTarget(number, words, int(cells["position"]) - 1, cells["word"].strip(), sense)
 
 
 def _conllu(path: Path, lines: Iterable[str]) -> Iterator[GoldTarget]:

@@ -224,14 +224,10 @@ class SenseTagger:
         return contexts, states
 
     def _parts(
-        self,
-        lines: list[list[int]],
-        targets: list[tuple[int, int]],
-        contexts: list[Tensor],
-        states: dict[tuple[int, int], State],
+        self, lines: list[list[int]], asked: list[tuple[int, int]], contexts: list[Tensor], states: dict[tuple[int, int], State]
     ) -> dict[tuple[int, int], dict[str, Reals]]:
         found: dict[tuple[int, int], dict[str, Reals]] = {}
-        for group in _groups(targets, _ROWS_AT_ONCE):
+        for group in _groups(asked, _ROWS_AT_ONCE):
             words = [lines[line][place] for line, place in group]
             rows = [{"usual": self._inventory.usual(word)} if "usual" in self.parts else {} for word in words]
             if self._published is None:

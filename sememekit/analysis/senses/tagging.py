@@ -155,7 +155,6 @@ def tag(
     several words, their nats are summed.
 
     Args:
-        run: a language model, or its folder.
         sources: ``FORMAT:PATH``, lexicons for words that the run does not annotate.
         words: the words to tag (default: all words).
         whole: also yield the other words, without senses.
