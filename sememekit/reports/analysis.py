@@ -47,18 +47,11 @@ def charts(analysis: Analysis) -> list[Curves]:
 
 def analysis_table(analysis: Analysis) -> Table:
     """Return a row for each run; the title names the text and how much of it was read."""
-    rows = [
-        (
-            run.run,
-            run.decoder,
-            f"{run.perplexity:,.2f}",
-            f"{run.rank:,} of {run.full_rank:,}",
-            f"{run.divergence:.3f}",
-            f"{run.smallest / run.largest:.1e}",
-            f"{run.round_off / run.largest:.1e}",
-        )
-        for run in analysis.runs
-    ]
+    rows = []
+    for run in analysis.runs:
+        figures = (f"{run.perplexity:,.2f}", f"{run.rank:,} of {run.full_rank:,}", f"{run.divergence:.3f}")
+        values = (f"{run.smallest / run.largest:.1e}", f"{run.round_off / run.largest:.1e}")
+        rows.append((run.run, run.decoder, *figures, *values))
     title = f"All {analysis.contexts:,} contexts of the split {analysis.split}."
     if analysis.why_sampled is not None:
         title = f"A sample of the split {analysis.split} (seed {analysis.seed}): {analysis.why_sampled}."
@@ -66,13 +59,8 @@ def analysis_table(analysis: Analysis) -> Table:
 
 
 _COLUMNS: Final = (
-    "run",
-    "output layer",
-    "perplexity",
-    "rank",
-    "pairwise KL (nats)",
-    "smallest / largest singular value",
-    "round-off / largest",
+    *("run", "output layer", "perplexity", "rank", "pairwise KL (nats)"),
+    *("smallest / largest singular value", "round-off / largest"),
 )
 
 

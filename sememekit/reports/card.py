@@ -36,7 +36,10 @@ def model_card(run: Run | Path | str, name: str | None = None, *, which: Which =
     tags = ["sememekit", *(slot.name for slot in slots.values()), *(["sememes"] if graph else [])]
     counts = zip(opened.vocabulary.tokens, opened.vocabulary.counts.tolist(), strict=True)
     chinese = 2 * sum(count for word, count in counts if HAN.search(word)) > int(opened.vocabulary.counts.sum())
-    versions = opened.folder.versions
+    versions, splits = opened.folder.versions, []
+    for split, size in opened.signature.splits.items():
+        unknown, text = percent(size.unknown_rate, 2), f"`{size.sha256[:12]}`"
+        splits.append((split, f"{size.tokens:,}", f"{size.types:,}", unknown, f"{size.sentences:,}", text))
     command = "evaluate-ppl" if {"words", "lattices"} & opened.kinds else "eval"
     return pages.markdown(
         "card",
@@ -50,17 +53,7 @@ def model_card(run: Run | Path | str, name: str | None = None, *, which: Which =
         parts=[f"{slot} {chosen.name}" for slot, chosen in slots.items()],
         figures=_figures(found, plan),
         added=max((record.get("augmented", 0) for record in opened.folder.metrics()), default=0),
-        splits=[
-            (
-                split,
-                f"{size.tokens:,}",
-                f"{size.types:,}",
-                percent(size.unknown_rate, 2),
-                f"{size.sentences:,}",
-                f"`{size.sha256[:12]}`",
-            )
-            for split, size in opened.signature.splits.items()
-        ],
+        splits=splits,
         graph=graph,
         lexicons=[(source.name, f"`{source.sha256[:12]}`") for source in graph.lexicons] if graph else [],
         settings=[(f"`{key}`", f"`{value}`") for key, value in _changed(plan)],

@@ -32,12 +32,8 @@ _LABEL, _CELL, _MOST_MARKS = 17, 22, 400
 """Height of a label and size of a square, in points; the points of a line that have a value to show."""
 
 _FONTS: Final = (
-    "Noto Sans CJK SC",
-    "Noto Sans CJK JP",
-    "Noto Sans SC",
-    "Source Han Sans SC",
-    "WenQuanYi Micro Hei",
-    "PingFang SC",
+    *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC"),
+    *("Source Han Sans SC", "WenQuanYi Micro Hei", "PingFang SC"),
 )
 _STYLE: Final = Path(__file__).parent / "templates" / "chart.mplstyle"
 

@@ -7,7 +7,7 @@ from sememekit.analysis.explanations.label import HOW, LabelExplanation
 from sememekit.analysis.explanations.lattice import EmbeddingsReport, LatticeExplanation
 from sememekit.analysis.explanations.sememes import ContextSememe
 from sememekit.analysis.explanations.words import ChangedSememe, ChangedWord, Explanation, OverlayExplanation
-from sememekit.analysis.explanations.written_text import OverlayWriting, WritingExplanation
+from sememekit.analysis.explanations.written_text import ChangedPlace, OverlayWriting, RereadWord, WritingExplanation
 from sememekit.figures import percent
 from sememekit.reports import pages
 from sememekit.reports.charts import Heatmap, chart
@@ -40,18 +40,10 @@ def words_parts(explanation: Explanation) -> Parts:
     apart = [word.is_told_apart for word in explanation.words for _ in word.senses]
     yield Table(heads, _senses(explanation), numbers={1, 3}, faint={number for number, told in enumerate(apart) if not told})
     if explanation.expected:
-        rows = [
-            (
-                item.name,
-                percent(item.mass),
-                share_bar(item.mass),
-                percent(item.mean, 2),
-                percent(item.rise, sign="+"),
-                None if item.lift is None else f"{item.lift:,.1f}",
-                item.count,
-            )
-            for item in explanation.expected
-        ]
+        rows = []
+        for item in explanation.expected:
+            shares = (percent(item.mass), share_bar(item.mass), percent(item.mean, 2), percent(item.rise, sign="+"))
+            rows.append((item.name, *shares, None if item.lift is None else f"{item.lift:,.1f}", item.count))
         title = "sememes that this context makes more probable, by their gain"
         heads = ("sememe", "probability", "", "mean", "gain", "lift", "tokens")
         yield Table(heads, rows, title, numbers={1, 3, 4, 5, 6}, faint=_rare(explanation.expected, explanation))
@@ -111,16 +103,11 @@ def compared(explanation: OverlayExplanation) -> list[Table]:
         for one in explanation.changed_words
     ]
     order = {one.after.word: number for number, one in enumerate(explanation.changed_words)}
-    senses = [
-        (
-            f"{one.word}#{one.sense}",
-            " ".join(one.before),
-            " ".join(one.after),
-            *map(percent, (one.share_before, one.share_after)),
-        )
-        for one in sorted(explanation.changes, key=lambda one: order[one.word])
-        if one.share_before is not None
-    ]
+    senses = []
+    for change in sorted(explanation.changes, key=lambda change: order[change.word]):
+        if change.share_before is not None:
+            shares = map(percent, (change.share_before, change.share_after))
+            senses.append((f"{change.word}#{change.sense}", " ".join(change.before), " ".join(change.after), *shares))
     sememes = [
         (one.after.name, probability(one.before.mass), probability(one.after.mass), *_ranks(one))
         for one in explanation.changed_sememes
@@ -154,8 +141,12 @@ def probability(value: float) -> str:
     return f"{100 * value:.3g} %"
 
 
-def _ranks(one: ChangedWord | ChangedSememe) -> tuple[str, str]:
+def _ranks(one: ChangedWord | ChangedSememe | ChangedPlace) -> tuple[str, str]:
     return f"{one.rank_before:,}", f"{one.rank_after:,}"
+
+
+def _probabilities(one: RereadWord | ChangedPlace) -> tuple[str, str]:
+    return probability(one.probability_before), probability(one.probability_after)
 
 
 def text_page(explanation: WritingExplanation) -> str:
@@ -192,18 +183,8 @@ def compared_texts(explanation: OverlayWriting) -> list[Table]:
     """Return the original text under both models, and the changed words at its places; the largest changes first."""
     if not explanation.text:
         return []
-    text = [(one.word, *map(probability, (one.probability_before, one.probability_after))) for one in explanation.text]
-    words = [
-        (
-            one.word,
-            f"{one.place}. {one.written}",
-            probability(one.probability_before),
-            probability(one.probability_after),
-            f"{one.rank_before:,}",
-            f"{one.rank_after:,}",
-        )
-        for one in explanation.changed_words
-    ]
+    text = [(one.word, *_probabilities(one)) for one in explanation.text]
+    words = [(one.word, f"{one.place}. {one.written}", *_probabilities(one), *_ranks(one)) for one in explanation.changed_words]
     sides = ("as trained", "with overlay")
     heads = ("changed word", "in the place of", *sides, "rank as trained", "rank with overlay")
     return [

@@ -40,16 +40,11 @@ def _annotation(report: AnnotationReport) -> Parts:
 
 def _found(report: SearchReport) -> Parts:
     alike = any(sense.similarity is not None for sense in report.senses)
-    rows = [
-        (
-            sense.word,
-            *((f"{sense.similarity:.2f}",) if sense.similarity is not None else ()),
-            sense.part_of_speech,
-            sense.gloss,
-            " ".join(f"[{name}]" if name in sense.shared else name for name in sense.sememes),
-        )
-        for sense in report.senses
-    ]
+    rows = []
+    for sense in report.senses:
+        similarity = () if sense.similarity is None else (f"{sense.similarity:.2f}",)
+        sememes = " ".join(f"[{name}]" if name in sense.shared else name for name in sense.sememes)
+        rows.append((sense.word, *similarity, sense.part_of_speech, sense.gloss, sememes))
     columns = ("word", *(("similarity",) if alike else ()), "part of speech", "gloss", "sememes")
     listed = len({sense.word for sense in report.senses})
     yield Table(columns, rows, f"{' '.join(report.asked)}: {report.num_words:,} words, {listed:,} listed", numbers=())

@@ -175,15 +175,10 @@ def tables(report: ExplanationScores, top: int | None = None) -> list[Table]:
     top = top or (SHOWN_TOP if SHOWN_TOP in tops else tops[0])
     rankings = list(dict.fromkeys(score.ranking for score in report.rankings))
     columns = ("ranking", "k", "any", "recall", "information", "above frequency", "overlap")
-    whole = [
-        (
-            shown_name(score.ranking),
-            str(score.top),
-            *(_with_interval(rate) for rate in (score.any, score.recall, score.information, score.above_frequency)),
-            percent(score.overlap, unit=False),
-        )
-        for score in report.rankings
-    ]
+    whole = []
+    for one in report.rankings:
+        rates = map(_with_interval, (one.any, one.recall, one.information, one.above_frequency))
+        whole.append((shown_name(one.ranking), str(one.top), *rates, percent(one.overlap, unit=False)))
     words = [(band.name, band.positions, {s.ranking: s.recall for s in band.scores if s.top == top}) for band in report.words]
     sememes = [(band.name, band.pairs, {s.ranking: s.found for s in band.scores if s.top == top}) for band in report.sememes]
     return [

@@ -36,17 +36,14 @@ def remarks(kind: str, report: object, *more: object) -> list[str]:
 def markdown(template: str, **values: Any) -> str:
     """Return a page of Markdown from a template and its values; external text goes through ``plain`` or into cells."""
     environment = _environment().overlay(autoescape=False)
-    environment.filters |= {"plain": plain, "cell": _cell, "json": partial(json.dumps, ensure_ascii=False), "repr": repr}
+    environment.filters |= {"plain": plain, "json": partial(json.dumps, ensure_ascii=False), "repr": repr}
+    environment.filters["cell"] = lambda value: str(value).replace("|", "\\|").replace("\n", " ")
     return environment.get_template(f"{template}.md.j2").render(**values).rstrip("\n") + "\n"
 
 
 def plain(text: str) -> str:
     """Return external text as one line of plain Markdown text: no heading, link, table, code or HTML."""
     return re.sub(r"([\\`\[\]<>|])", r"\\\1", " ".join(text.split()))
-
-
-def _cell(value: object) -> str:
-    return str(value).replace("|", "\\|").replace("\n", " ")
 
 
 def write_page(path: Path, page: str) -> None:

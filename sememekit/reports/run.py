@@ -47,7 +47,7 @@ def report(run: Path, *, html: Path | None = None, figure: Path | None = None) -
     if not (folder.path / "metrics.jsonl").exists() and folder.pointer():
         raise CheckpointError(f"{run}/metrics.jsonl, the reports of training, is missing; copy it from where it was trained")
     folder.check_metrics()
-    if not _of_kind(records, "EpochReport"):
+    if not (epochs := _of_kind(records, "EpochReport")):
         raise CheckpointError(
             f"{run} has no finished epoch to report yet; finish one: {typed('sememekit', 'train', '--out', run, '--resume')}"
         )
@@ -60,13 +60,9 @@ def report(run: Path, *, html: Path | None = None, figure: Path | None = None) -
         write_output(target, written, PAGE_FILE)
     if figure is not None:
         write_figure(charts(folder.plan, records), figure)
-    return RunReport(
-        run=str(run),
-        page=str(target),
-        epochs=len(_of_kind(records, "EpochReport")),
-        steps=max(int(record["step"]) for record in records),
-        changes=sum("moved_words" in record["values"] for record in _of_kind(records, "ChangeReport", CLUSTER_UPDATE)),
-    )
+    steps = max(int(record["step"]) for record in records)
+    changes = sum("moved_words" in record["values"] for record in _of_kind(records, "ChangeReport", CLUSTER_UPDATE))
+    return RunReport(run=str(run), page=str(target), epochs=len(epochs), steps=steps, changes=changes)
 
 
 def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Entry], best_step: int | None = None) -> str:

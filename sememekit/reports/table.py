@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, final, overload
@@ -40,7 +40,7 @@ ReportType = TypeVar("ReportType")
 
 
 @final
-class Table(Sequence[Mapping[str, Any]]):
+class Table(Sequence[dict[str, Any]]):
     """Rows with named columns: a sequence of dictionaries that a notebook shows as a table.
 
     >>> table = Table(("word", "probability"), [("apple", 0.5), ("pear", 0.25)])
@@ -87,12 +87,9 @@ class Table(Sequence[Mapping[str, Any]]):
             return Table(self.columns, self.rows[index], self.title, numbers=self.numbers)
         return dict(zip(self.columns, self.rows[index], strict=True))
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return (self[index] for index in range(len(self)))
-
     def to_dicts(self) -> list[dict[str, Any]]:
         """All rows."""
-        return [self[index] for index in range(len(self))]
+        return list(self)
 
     def column(self, name: str) -> list[Any]:
         """Return a column. Raises KeyError: an unknown name."""
