@@ -61,15 +61,9 @@ class AttackCall(NamedTuple):
             check_parts(plan, language_model=bool(self.language_model))
             with opening(Path(self.data), DataError):  # a wrong name is told before the victim is opened
                 os.stat(self.data)
+            chosen = plan.attack.model_dump(include={"batch_size", "segmenter", "lexicon"})
             named = open_victim(
-                self.victim,
-                labels=self.labels,
-                batch_size=plan.attack.batch_size,
-                which=self.which,
-                device=self.device,
-                segmenter=plan.attack.segmenter,
-                lexicon=plan.attack.lexicon,
-                logits=self.logits,
+                self.victim, labels=self.labels, which=self.which, device=self.device, logits=self.logits, **chosen
             )
             nats = AttackLanguageModel(self.language_model, self.device) if self.language_model else None
         examples, file = read_examples(Path(self.data), named.kind)

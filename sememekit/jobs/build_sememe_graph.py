@@ -68,17 +68,10 @@ def build_sememe_graph(
             RunWarning,
             stacklevel=2,
         )
-    uses = tuple(
-        LexiconUse(
-            source=source,
-            name=named.name,
-            sha256=lexicon.sha256,
-            report=lexicon.report,
-            words_used=statistics.words_by_source[named.name],
-            tokens_used=statistics.tokens_by_source[named.name],
-        )
-        for source, lexicon, named in zip(sources, lexicons, graph.lexicons, strict=True)
-    )
+    uses = []
+    for source, lexicon, named in zip(sources, lexicons, graph.lexicons, strict=True):
+        used = {"words_used": statistics.words_by_source[named.name], "tokens_used": statistics.tokens_by_source[named.name]}
+        uses.append(LexiconUse(source=source, name=named.name, sha256=lexicon.sha256, report=lexicon.report, **used))
     by_hand = [getattr(lexicon_reader(source)[0], "names_by_hand", False) for source in sources]
     for told in source_remarks(uses, lexicons, by_hand) if len(uses) > 1 and not drop_edges else ():
         warnings.warn(told, RunWarning, stacklevel=2)
@@ -86,7 +79,7 @@ def build_sememe_graph(
         out=str(out),
         fingerprint=graph.fingerprint,
         vocabulary_fingerprint=graph.vocabulary_fingerprint,
-        lexicons=uses,
+        lexicons=tuple(uses),
         statistics=statistics,
         history=graph.history,
     )

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from sememekit.decoders.base import ClusterLearner
 from sememekit.errors import ConfigError
-from sememekit.jobs.train import TrainReport, train
+from sememekit.jobs.train import train
 from sememekit.progress import Progress, silent
 from sememekit.runs.cluster_update import ClusterUpdateReport, e_step, keep_clusters, measure_clusters, training_state
 from sememekit.runs.run import Run, Which
@@ -80,9 +80,13 @@ def cluster_update(
     )
     if not epochs:
         return report
-    changed: dict[str, Any] = {} if data is None else {"data": {"path": str(data)}}
+    changed: dict[str, Any] = {"schedule": {"epochs": target_epochs}} | ({} if data is None else {"data": {"path": str(data)}})
     changed |= {} if device == "auto" else {"run": {"device": device}}
-    trained = _train_on(where, loaded, changed, target_epochs, on_report)
+    trained = train(changed, where, resume=True, on_report=on_report)
+    planned = loaded.plan.schedule.epochs
+    if planned > target_epochs and not trained.stopped:  # the run's schedule is longer
+        folder = RunFolder.open(where)
+        folder.replace_plan({**folder.plan, "schedule": {**folder.plan["schedule"], "epochs": planned}})
     best = Run.open(where, device=device, dtype=dtype)
     with best.autocast():
         measured = measure_clusters(predictor(best.task, "cluster-update"), prepared, split, partial(progress, "trained"))
@@ -123,15 +127,3 @@ def _opened(
             "both with --out NEW_RUN, or begin with the later one: --which last"
         )
     return loaded, task, decoder
-
-
-def _train_on(
-    where: Path, loaded: Run, changed: dict[str, Any], last_epoch: int, on_report: Callable[[Report], None]
-) -> TrainReport:
-    """Run the M-step like ``train --resume``, up to ``last_epoch``; the run's schedule may be longer."""
-    report = train({"schedule": {"epochs": last_epoch}, **changed}, where, resume=True, on_report=on_report)
-    planned = loaded.plan.schedule.epochs
-    if planned > last_epoch and not report.stopped:
-        folder = RunFolder.open(where)
-        folder.replace_plan({**folder.plan, "schedule": {**folder.plan["schedule"], "epochs": planned}})
-    return report

@@ -43,15 +43,8 @@ def preprocess(
     if not isinstance(settings, PreprocessSettings):
         settings = read_settings(PreprocessSettings, settings or {}, "the settings of preprocess")
     given = read_given_words(settings.vocabulary) if settings.vocabulary is not None else None
-    corpus = open_corpus(
-        dataset,
-        source,
-        files or {},
-        seed=settings.seed,
-        turns=settings.turns,
-        column=settings.column,
-        has_vocabulary=given is not None,
-    )
+    chosen = settings.model_dump(include={"seed", "turns", "column"})
+    corpus = open_corpus(dataset, source, files or {}, **chosen, has_vocabulary=given is not None)
     if given is None:
         cutting = own_cutting(dataset, corpus, settings, lexicon_words)
     else:

@@ -105,16 +105,9 @@ def train_seeds(
         if not resume:
             out.mkdir(parents=True, exist_ok=True)
             replace_file(kept, _file(_report(out, whole, (), ())))
+        again = typed("sememekit", "train", "--seeds", ",".join(map(str, seeds)), "--out", out, "--resume") + of_engine(engine)
         trained = train_all(
-            out,
-            tables,
-            typed("sememekit", "train", "--seeds", ",".join(map(str, seeds)), "--out", out, "--resume") + of_engine(engine),
-            progress,
-            on_report,
-            asked_to_stop,
-            at_once=jobs,
-            engine=engine,
-            on_remark=on_remark,
+            out, tables, again, progress, on_report, asked_to_stop, at_once=jobs, engine=engine, on_remark=on_remark
         )
     runs = dict(zip(seeds, (one.report for one in trained.values()), strict=True))
     runs |= _of_earlier_calls(out, seeds, before, plan, on_remark)

@@ -30,18 +30,14 @@ class Ended(NamedTuple):
 
 
 def call(
-    step: Step,
-    asked_to_stop: Callable[[], bool],
-    environment: Mapping[str, str],
-    spent: list[float],
-    engine: Engine | None = None,
+    step: Step, stopping: Callable[[], bool], environment: Mapping[str, str], spent: list[float], engine: Engine | None = None
 ) -> str:
     """Run a subcommand, append its CPU seconds to ``spent``, and return its stdout, even if a signal came just before its end.
     Raises Stopped: a signal ended it."""
     if engine is None:
-        ended = run_command(step.words, environment, asked_to_stop)
+        ended = run_command(step.words, environment, stopping)
     else:
-        ended = _on_engine(engine, step, environment, asked_to_stop)
+        ended = _on_engine(engine, step, environment, stopping)
     spent.append(ended.cpu_seconds)
     if ended.code == STOPPED or (ended.told and ended.code != 0):
         raise Stopped

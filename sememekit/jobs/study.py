@@ -144,12 +144,7 @@ class Study:
         self.study.enqueue_trial(own)
 
     def run(
-        self,
-        jobs: int,
-        engine: str,
-        progress: Progress,
-        asked_to_stop: Callable[[], bool],
-        on_trial: Callable[[TrialReport], None],
+        self, jobs: int, engine: str, progress: Progress, stopping: Callable[[], bool], on_trial: Callable[[TrialReport], None]
     ) -> bool:
         """Train until the budget is spent, ``jobs`` trials at a time on ``engine``; return whether a signal came. Raises
         DataError, CheckpointError: of a trial; the others were stopped with checkpoints. Raises TrainingError: a process died.
@@ -165,7 +160,7 @@ class Study:
                     trainings.begin(name, apply_overrides(self.table, overrides_of(trial.params)), self.out / name)
 
             go_on = "the same sweep command goes on, with --jobs 1 in less memory"
-            for name, message in trainings.messages(begin_more, asked_to_stop, go_on):
+            for name, message in trainings.messages(begin_more, stopping, go_on):
                 if isinstance(message, Position):
                     show_position(progress, name, message)
                 trial = self.running[name]
@@ -248,15 +243,11 @@ class Study:
             self.study.sampler = self.optuna.samplers.TPESampler(n_startup_trials=_STARTUP, seed=seed)
         untried = self._untried()
         if untried is not None and not self._waiting():
-            proposed = self._proposed()
+            copy = self.optuna.create_study(sampler=self.study.sampler)  # proposals cannot be withdrawn
+            copy.add_trials([trial for trial in self.study.trials if trial.state.is_finished()])
+            proposed = dict(copy.ask(self._spaces).params)
             self.study.enqueue_trial(proposed if proposed in untried else random.Random(seed).choice(untried))
         return cast("Trial", self.study.ask(self._spaces))
-
-    def _proposed(self) -> dict[str, Value]:
-        """Return the next proposal of the sampler, from a copy of the study, since proposals cannot be withdrawn."""
-        copy = self.optuna.create_study(sampler=self.study.sampler)
-        copy.add_trials([trial for trial in self.study.trials if trial.state.is_finished()])
-        return dict(copy.ask(self._spaces).params)
 
     def _untried(self) -> list[dict[str, Value]] | None:
         """Return the untried combinations; None if they cannot be enumerated."""
@@ -298,8 +289,7 @@ class Study:
 
     def reports(self) -> list[TrialReport]:
         """All trials, the best first, trials without a figure last."""
-        states = self.optuna.trial.TrialState
-        begun = [trial for trial in self.study.trials if trial.state != states.WAITING]
+        begun = [trial for trial in self.study.trials if trial.state.name != "WAITING"]
         return [self.report_of(trial) for trial in sorted(begun, key=_best)]
 
     def report_of(self, trial: FrozenTrial) -> TrialReport:

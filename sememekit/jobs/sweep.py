@@ -119,20 +119,13 @@ def sweep(
         exhausted=study.is_exhausted(),
     )
     if report.best is not None:
-        replace_file(out / BEST, _recipe(whole, report).encode())
+        plan = apply_overrides(whole, overrides_of(found[0].settings))
+        plan["run"] = {key: value for key, value in plan["run"].items() if key not in ("threads", "device")}
+        text = toml_text({slot: keys for slot, keys in plan.items() if keys or slot != "run"})
+        told = f"trial {found[0].number}, validation {report.metric} {found[0].figure}"
+        replace_file(out / BEST, f"# Best of {report.num_trials} of a sweep: {told}.\n{text}\n".encode())
     replace_file(out / REPORT, report.model_dump_json(indent=1).encode() + b"\n")
     return report
-
-
-def _recipe(table: Mapping[str, Any], report: SweepReport) -> str:
-    """Return the best settings as a recipe, without threads and devices."""
-    best = report.trials[0]
-    plan = apply_overrides(table, overrides_of(best.settings))
-    plan["run"] = {key: value for key, value in plan["run"].items() if key not in ("threads", "device")}
-    if not plan["run"]:
-        del plan["run"]
-    figure = f"validation {report.metric} {best.figure}"
-    return f"# Best of {report.num_trials} of a sweep: trial {best.number}, {figure}.\n{toml_text(plan)}\n"
 
 
 def _trials(number: int) -> str:

@@ -172,17 +172,13 @@ def train_all(
     engine: str = "local",
     on_remark: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Trained]:
-    """Train each model in a separate process; a signal stops them all with checkpoints.
+    """Train each model in a separate process of an ``engine``, into ``out/NAME``; a signal stops them all with checkpoints.
 
     Args:
-        out: the folder of the runs.
         tables: name of a run -> its table; trainings begin in this order, as others finish.
         command: the command to continue, for messages.
         progress: called for each run as "train NAME", in batches of all epochs.
-        on_report: called with each report.
-        asked_to_stop: whether a signal came.
         at_once: number of parallel trainings (0: one for each core, at least two).
-        engine: where they run, as in ``--engine``.
         on_remark: called once with each remark before a training begins.
 
     Raises SememekitError: an error of one training, with its folder; the others were stopped."""

@@ -41,14 +41,13 @@ def run_trials(
 ) -> None:
     """Run every trial without a result, ``jobs`` at a time.
 
-    Trials that share a run follow each other. The commands of the trials are processes, for which threads of this process wait.
+    Trials that share a run follow each other. The commands of the trials are processes (of an engine or of this machine), for
+    which threads of this process wait. With several ``jobs`` torch uses one thread in each (default of OMP_NUM_THREADS). After
+    a signal (``asked_to_stop``) running steps end with checkpoints.
 
     Args:
         trials: begin in this order, as others finish.
-        jobs: number of parallel trials; with more than one, torch uses one thread in each (default of OMP_NUM_THREADS).
         say: called with each trial and "" when it begins, then with each of its commands.
-        asked_to_stop: whether a signal came; running steps then end with checkpoints.
-        engine: runs the commands; None for processes of this machine.
 
     Raises DataError, TrainingError, EngineError, Stopped: as ``run_trial``, for the first failure; other trials were stopped.
     """
