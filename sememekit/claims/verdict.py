@@ -80,13 +80,10 @@ def judge(
     """Compare the measurements with the paper's statement.
 
     Args:
-        name: of the claim.
-        claim: the claim.
         baseline, other: the results of its two models; either may be empty.
         times: the interleaved timings in the order of ``timing_names``: of both models, and of ``baseline`` and
             ``claim.after_cut``; None if not measured.
         higher: whether a higher validation metric is better.
-        paper: as ``ClaimResult`` has it.
 
     Raises DataError: results with different data or measurements, or without the value of the claim."""
     published = claim.published and claim.published[1] / claim.published[0] - 1

@@ -84,10 +84,7 @@ def _take_result(process: Any, receiver: Any, future: Future[Any]) -> None:
     except EOFError:
         process.join()
         result, error = None, EngineError(f"its process ended with exit code {process.exitcode} before it was done")
-    if error is None:
-        future.set_result(result)
-    else:
-        future.set_exception(error)
+    future.set_result(result) if error is None else future.set_exception(error)
 
 
 def _call(sender: Any, work: Callable[..., Any], arguments: Sequence[Any]) -> None:

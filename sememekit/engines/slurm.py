@@ -75,10 +75,7 @@ class Slurm(Engine):
                     error = EngineError(f"job {job.job_id} ended before it was done; what it said: {job.paths.stderr}")
                 except Exception as failure:
                     error = EngineError(f"job {job.job_id} failed: {failure}")
-                if error is None:
-                    future.set_result(result)
-                else:
-                    future.set_exception(error)
+                future.set_result(result) if error is None else future.set_exception(error)
 
 
 class Call:

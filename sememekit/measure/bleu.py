@@ -11,6 +11,7 @@ mean, so recall is never below precision. In the table of the MoS paper it is be
 """
 
 from collections.abc import Sequence
+from functools import partial
 from importlib.metadata import version
 from typing import Final, Literal
 
@@ -92,19 +93,11 @@ class _Distance:
     def __call__(self, hypothesis: str, reference: str) -> list[float]:
         counted = self._bleu.sentence_score(hypothesis, [reference])
         longest = max(1, sum(total > 0 for total in counted.totals))  # by "add-k" sacrebleu would add to longer ones, too
-        found = [
-            self._bleu.compute_bleu(
-                counted.counts[:order],
-                counted.totals[:order],
-                counted.sys_len,
-                counted.ref_len,
-                smooth_method=self._smoothing,
-                effective_order=True,
-                max_ngram_order=order,
-            )
-            for order in (min(order, longest) for order in ORDERS)
-        ]
-        return [min(score.score / 100.0, 1.0) for score in found]
+        bleu, found = partial(self._bleu.compute_bleu, smooth_method=self._smoothing, effective_order=True), []
+        for order in (min(order, longest) for order in ORDERS):
+            given = counted.counts[:order], counted.totals[:order], counted.sys_len, counted.ref_len
+            found.append(min(bleu(*given, max_ngram_order=order).score / 100.0, 1.0))
+        return found
 
 
 def _example(hypotheses: Sequence[str], references: Sequence[str], distance: _Distance) -> npt.NDArray[np.float64]:

@@ -43,15 +43,9 @@ def accuracy_of(confusion: npt.NDArray[np.int64], labels: Sequence[str]) -> Accu
     classes = []
     for index, label in enumerate(labels):
         hits, called, support = (int(n) for n in (confusion[index, index], confusion[:, index].sum(), confusion[index].sum()))
-        classes.append(
-            ClassScores(
-                label=label,
-                precision=hits / called if called else 0.0,
-                recall=hits / support if support else 0.0,
-                f1=2 * hits / (called + support) if called + support else 0.0,
-                support=support,
-            )
-        )
+        precision, recall = (hits / of if of else 0.0 for of in (called, support))
+        f1 = 2 * hits / (called + support) if called + support else 0.0
+        classes.append(ClassScores(label=label, precision=precision, recall=recall, f1=f1, support=support))
     met = [scores for index, scores in enumerate(classes) if scores.support or confusion[:, index].any()]
     return Accuracy(
         accuracy=correct / total,

@@ -57,19 +57,12 @@ class AttackResult:
     def table(self) -> Table:
         """Return a row for each example."""
         columns = ("text", "label", "prediction", "outcome", "adversarial", "became", "changes", "queries")
-        rows = [
-            (
-                " / ".join(result.fields),
-                result.label,
-                result.prediction,
-                result.outcome,
-                None if result.adversarial is None else " / ".join(result.adversarial),
-                result.adversarial_prediction,
-                ", ".join(f"{change.old} → {change.new}" for change in result.changes),
-                result.queries,
-            )
-            for result in self.results
-        ]
+        rows = []
+        for result in self.results:
+            before = (" / ".join(result.fields), result.label, result.prediction, result.outcome)
+            text = None if result.adversarial is None else " / ".join(result.adversarial)
+            changes = ", ".join(f"{change.old} → {change.new}" for change in result.changes)
+            rows.append((*before, text, result.adversarial_prediction, changes, result.queries))
         return Table(columns, rows)
 
     def summary(self) -> Table:

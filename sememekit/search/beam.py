@@ -185,10 +185,5 @@ def _select(sequences_BKT: Tensor, hypotheses_BL: Tensor) -> Tensor:
 
 def _hypothesis(text: Tensor, looks: Tensor, total: Tensor, settings: BeamSettings, *, ended: bool) -> Hypothesis:
     log_prob, length = float(total), len(text) + int(ended)
-    return Hypothesis(
-        words=tuple(text.tolist()),
-        nats=-log_prob,
-        score=log_prob / length**settings.length_penalty,
-        attended=tuple(looks.tolist()),
-        ended=ended,
-    )
+    words, attended, score = tuple(text.tolist()), tuple(looks.tolist()), log_prob / length**settings.length_penalty
+    return Hypothesis(words=words, nats=-log_prob, score=score, attended=attended, ended=ended)

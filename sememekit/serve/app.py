@@ -70,7 +70,9 @@ def make_app(bench: Bench, worker: Worker, host: str = "127.0.0.1", token: str |
         served, remarks = await worker.ask(lambda: tuple(map(answers.info_of, bench.runs.values())))
         return _reply(answers.RunList(runs=served, saves=bench.save is not None), remarks)
 
-    _add_page(app)
+    for file in sorted((Path(__file__).parent / "static").iterdir()):  # read now, so that no path of a request is ever opened
+        content = Response(file.read_bytes(), media_type=mimetypes.guess_type(file.name)[0])
+        app.router.routes.append(Route("/" if file.name == "index.html" else f"/{file.name}", content))
     return Gate(app, host, token)
 
 
@@ -146,10 +148,3 @@ def _wrong(path: str, error: RequestValidationError) -> Response:
         question = get_type_hints({**ANSWERS, **STREAMS}[path.removeprefix("/v1/")])["question"]
         faults.append(f"fields of this request: {', '.join(question.model_fields)}")
     return _error("; ".join(faults), 413 if any(one["type"] == "string_too_long" for one in found) else 422)
-
-
-def _add_page(app: FastAPI) -> None:
-    """Read the files of the page now, so that no path of a request is ever opened."""
-    for file in sorted((Path(__file__).parent / "static").iterdir()):
-        content = Response(file.read_bytes(), media_type=mimetypes.guess_type(file.name)[0])
-        app.router.routes.append(Route("/" if file.name == "index.html" else f"/{file.name}", content))
