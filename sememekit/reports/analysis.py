@@ -1,6 +1,6 @@
 """The pages of ``sememekit analyze``, and its tables for terminals: of language models, then of classifiers."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from sememekit.analysis.analyze import Analysis, RunAnalysis
@@ -9,7 +9,7 @@ from sememekit.figures import percent, percent_limits
 from sememekit.measure.classes import Accuracy
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
-from sememekit.reports.table import Table, Views
+from sememekit.reports.table import Parts, Table, Views
 
 
 def analysis_page(analysis: Analysis) -> str:
@@ -21,7 +21,7 @@ def analysis_page(analysis: Analysis) -> str:
     return pages.render("analysis", analysis=analysis, charts=drawn, table=analysis_table(analysis), better=better)
 
 
-def analysis_parts(analysis: Analysis) -> Iterator[str | Table]:
+def analysis_parts(analysis: Analysis) -> Parts:
     """Yield the table of the runs, and the predictions in which each of two runs did better."""
     yield analysis_table(analysis)
     if analysis.comparison is not None:
@@ -117,7 +117,7 @@ def label_page(analysis: LabelAnalysis) -> str:
     return pages.render("labels", overview=overview(analysis), remarks=pages.remarks("labels", analysis), runs=runs)
 
 
-def label_parts(analysis: LabelAnalysis) -> Iterator[str | Table]:
+def label_parts(analysis: LabelAnalysis) -> Parts:
     """Yield the tables of all runs, and remarks."""
     yield overview(analysis)
     for run in analysis.runs:

@@ -1,6 +1,6 @@
 """The report of an attack as a page: rates, and every example with its changes marked."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +14,7 @@ from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK, validity_of
 from sememekit.measure.intervals import Interval, wilson_interval
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
-from sememekit.reports.table import Table, Views
+from sememekit.reports.table import Parts, Table, Views
 
 MOST_SHOWN = 500
 """Examples of each outcome on the page; ``examples.jsonl`` has them all."""
@@ -123,7 +123,7 @@ def comparison_rows(comparison: AttackComparison) -> list[tuple[str, str, str, s
     return rows
 
 
-def comparison_parts(found: AttackComparison) -> Iterator[str | Table]:
+def comparison_parts(found: AttackComparison) -> Parts:
     """Yield the parts of a comparison for a terminal."""
     title = f"{found.first} against {found.second}: {found.common:,} examples in common"
     columns = ("", "first", "second", "first minus second (95 %)", "")

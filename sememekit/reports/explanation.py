@@ -11,9 +11,8 @@ from sememekit.analysis.explanations.written_text import ChangedPlace, OverlayWr
 from sememekit.figures import percent
 from sememekit.reports import pages
 from sememekit.reports.charts import Heatmap, chart
-from sememekit.reports.table import Remark, Shown, Table, Views, share_bar
+from sememekit.reports.table import Parts, Remark, Shown, Table, Views, share_bar
 
-Parts = Iterator[str | Table]
 SHOWN: Final = 12
 """Most rows of changes by an overlay; --json has all."""
 

@@ -3,12 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from sememekit.reports.table import Table, fields
+from sememekit.reports.table import Parts, Table, fields
 from sememekit.sememes.lookup import AnnotationReport, ChangeReport, CheckReport, DefinitionTree, LookupReport
 from sememekit.sememes.searching import DiffReport, DumpReport, PairsReport, SearchReport
 from sememekit.sememes.suggesting import SuggestReport
-
-Parts = Iterator[str | Table]
 
 
 def parts(report: Any, top: int = 20) -> Parts:

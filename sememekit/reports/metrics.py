@@ -1,6 +1,6 @@
 """The reports of ``sememekit eval``: lines and tables; for ``--explanations`` a chart and a page, too."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from sememekit.analysis.evaluate import LabelMetrics, MetricsReport, SeedsReport, WrittenMetrics
@@ -14,9 +14,7 @@ from sememekit.measure.intervals import Interval
 from sememekit.reports import pages
 from sememekit.reports.analysis import confusion
 from sememekit.reports.charts import Curves, Line, chart
-from sememekit.reports.table import Table, Views, fields
-
-Parts = Iterator[str | Table]
+from sememekit.reports.table import Parts, Table, Views, fields
 
 
 def parts(report: Any) -> Parts:

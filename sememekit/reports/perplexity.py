@@ -15,9 +15,8 @@ from sememekit.measure.sides import SCALES
 from sememekit.protocols.adaptation import AdaptationReport
 from sememekit.reports.charts import Curves, Line, chart
 from sememekit.reports.pages import render
-from sememekit.reports.table import Latex, Remark, Table, fields
+from sememekit.reports.table import Latex, Parts, Remark, Table, fields
 
-Parts = Iterator[str | Table]
 SHOWN_POINTS: Final = 10
 """Most printed rows of a grid; --json has all."""
 _SKIPPED: Final = ("run", "split", "graph", "signature", "groups", "adaptation", "cut_sources")
@@ -151,7 +150,7 @@ def _measures(report: RunsComparison) -> Iterator[tuple[int, int, Side, SideMeas
             yield number, place, side, side.measures[number]
 
 
-def runs_parts(report: RunsComparison) -> Iterator[str | Table]:
+def runs_parts(report: RunsComparison) -> Parts:
     """Yield the sides, the table, and the meaning of its intervals."""
     for number, side in enumerate(report.sides, start=1):
         yield f"{number}: {side.name}" if len(side.runs) == 1 else f"{number}: {side.name} ({len(side.runs)} seeds)"

@@ -1,6 +1,5 @@
 """The results of a quickstart, and the page that shows them."""
 
-from collections.abc import Iterator
 from typing import Final
 
 from pydantic import Field
@@ -13,7 +12,7 @@ from sememekit.analysis.segmentation import MODEL, SegmentationRow
 from sememekit.config import Record
 from sememekit.reports import metrics, pages
 from sememekit.reports.charts import Curves, Line, chart
-from sememekit.reports.table import Table, Views
+from sememekit.reports.table import Parts, Table, Views
 
 NAMES: Final = {"softmax": "plain softmax", "sdlm": "sememes (SDLM)"}
 _ROWS: Final = (
@@ -147,7 +146,7 @@ def _said(report: QuickstartReport) -> dict[str, list[str]]:
     return said
 
 
-def parts(report: QuickstartReport) -> Iterator[str | Table]:
+def parts(report: QuickstartReport) -> Parts:
     """Yield the parts for a terminal."""
     said = _said(report)
     yield comparison(report)

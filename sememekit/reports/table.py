@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, final, overload
@@ -151,6 +151,10 @@ def fields(title: str, report: BaseModel | Mapping[str, Any], skip: Collection[s
     values = report if isinstance(report, Mapping) else report.model_dump()
     rows = ((name.replace("_", " "), value) for name, value in values.items() if name not in skip and value is not None)
     return Table(("", ""), rows, title, numbers={1})
+
+
+Parts = Iterator[str | Table]
+"""Lines and tables of a report, for a terminal."""
 
 
 class Latex(str):
