@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from sememekit.analysis.scored_runs import RunText, TextReading, of_text, open_texts, score_texts
 from sememekit.analysis.word_groups import WordKind, changed_kinds, kinds_of, read_labels, reads_graph
@@ -262,24 +263,17 @@ def compare_ppl(
         reports = [report_of(one, one.run.graph) for one in texts]
     else:
         reports = [report_of(one, used or one.run.graph, kinds) for one in texts]
-    listed = [("all", "all words", False), *((kind.grouping, kind.name, kind.of_which) for kind in kinds)]
+    listed: list[dict[str, Any]] = [{"grouping": "all", "name": "all words", "of_which": False}]
+    listed += [{"grouping": kind.grouping, "name": kind.name, "of_which": kind.of_which} for kind in kinds]
     sums = [[one.sums.units(place) for one in texts] for place in range(len(listed))]
     estimates = iter(ratio_difference_intervals([(side, sides[0]) for sides in sums for side in sides[1:]], seed=seed))
     total, rows = reports[0].tokens, []
-    for (grouping, name, of_which), sides in zip(listed, sums, strict=True):
+    for words, sides in zip(listed, sums, strict=True):
         tallies = [Tally(float(nats.sum()), int(counts.sum())) for nats, counts in sides]
         own, *others = perplexities = [tally.perplexity if tally.count else None for tally in tallies]
-        rows.append(
-            ComparedWords(
-                grouping=grouping,
-                name=name,
-                tokens=tallies[0].count,
-                share=tallies[0].count / total,
-                perplexities=tuple(perplexities),
-                changes=tuple(_change(own, other, next(estimates)) for other in others),
-                of_which=of_which,
-            )
-        )
+        found, changes = tuple(perplexities), tuple(_change(own, other, next(estimates)) for other in others)
+        count = tallies[0].count
+        rows.append(ComparedWords(**words, tokens=count, share=count / total, perplexities=found, changes=changes))
     compared = PerplexityComparison(
         reports=tuple(reports),
         split=split,
@@ -298,12 +292,8 @@ def compare_ppl(
 
 def _change(first: float | None, other: float | None, nats: Interval) -> PerplexityChange:
     relative = {name: None if value is None else math.expm1(value) for name, value in nats.model_dump().items()}
-    return PerplexityChange(
-        perplexity=None if first is None or other is None else other - first,
-        nats=nats,
-        relative=Interval(**relative),
-        excludes_zero=nats.leaves_zero_out,
-    )
+    apart = None if first is None or other is None else other - first
+    return PerplexityChange(perplexity=apart, nats=nats, relative=Interval(**relative), excludes_zero=nats.leaves_zero_out)
 
 
 def _common_graph(opened: Sequence[Run], given: Path | None) -> SememeGraph | None:

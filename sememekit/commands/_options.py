@@ -199,7 +199,7 @@ def fail_usage(message: str) -> NoReturn:
 
 
 def given(**options: Any) -> dict[str, Any]:
-    """Return the typed options, which override a recipe or run."""
+    """Return the typed options, which override a recipe, a run or the default of a function; None is left out."""
     return {name: value for name, value in options.items() if value is not None}
 
 

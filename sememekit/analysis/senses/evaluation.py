@@ -185,12 +185,9 @@ def _row(name: str, correct: dict[str, list[float]], words: Sequence[str]) -> Se
     here, ones = np.array(correct[name]), np.ones(len(words))
     number = np.unique(words, return_inverse=True)[1]
     of_words = np.bincount(number, here) / np.bincount(number)
-    return SenseAccuracy(
-        name=name,
-        micro=ratio_interval(here, ones),
-        macro=ratio_interval(of_words, np.ones(len(of_words))),
-        above_random=ratio_difference_interval((here, ones), (np.array(correct[RANDOM]), ones)),
-    )
+    micro, macro = ratio_interval(here, ones), ratio_interval(of_words, np.ones(len(of_words)))
+    above = ratio_difference_interval((here, ones), (np.array(correct[RANDOM]), ones))
+    return SenseAccuracy(name=name, micro=micro, macro=macro, above_random=above)
 
 
 def _by_word(scored: Sequence[_Scored], correct: dict[str, list[float]]) -> tuple[WordAccuracy, ...]:
