@@ -271,9 +271,9 @@ def compare_ppl(
     for words, sides in zip(listed, sums, strict=True):
         tallies = [Tally(float(nats.sum()), int(counts.sum())) for nats, counts in sides]
         own, *others = perplexities = [tally.perplexity if tally.count else None for tally in tallies]
-        found, changes = tuple(perplexities), tuple(_change(own, other, next(estimates)) for other in others)
+        found, apart = tuple(perplexities), tuple(_change(own, other, next(estimates)) for other in others)
         count = tallies[0].count
-        rows.append(ComparedWords(**words, tokens=count, share=count / total, perplexities=found, changes=changes))
+        rows.append(ComparedWords(**words, tokens=count, share=count / total, perplexities=found, changes=apart))
     compared = PerplexityComparison(
         reports=tuple(reports),
         split=split,
