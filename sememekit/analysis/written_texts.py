@@ -47,7 +47,7 @@ class Scores(Record):
 
 
 def scores_of(preset: str, report: TextScores, names: Mapping[str, str] = {}, signature: str = "") -> Scores:
-    """The scores of texts as a record; ``names`` are other names of metrics, ``signature`` follows that of the report."""
+    """The scores of texts as a record; ``names`` rename metrics, ``signature`` is added to the signature of the report."""
     values = (Score(name=names.get(name, name), **item.model_dump()) for name, item in report.values.items())
     return Scores(preset=preset, signature=report.signature + signature, values=tuple(values))
 
