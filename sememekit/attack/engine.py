@@ -60,10 +60,6 @@ class Attack:
     >>> [result] = attack.run([Example(0, ("a good film",), "positive")])
     >>> result.outcome, result.queries
     ('failed', 2)
-
-    Attributes:
-        cut: segmenter of texts without blanks; None for white space and marks.
-        reads: fields -> characters of each that the victim reads; None if it reads all. Later words are not attacked.
     """
 
     victim: Victim
@@ -72,7 +68,8 @@ class Attack:
     constraints: Sequence[Constraint]
     table: Mapping[str, tuple[str, ...]]
     settings: RunningSettings
-    cut: Cutter | None = None
+    cut: Cutter | None = None  # segmenter of texts without blanks; None for white space and marks
+    # fields -> characters of each that the victim reads; None if it reads all. Later words are not attacked
     reads: Callable[[Fields], tuple[int, ...]] | None = None
 
     def run(self, examples: Iterable[Example], should_stop: Callable[[], bool] = lambda: False) -> Iterator[ExampleResult]:

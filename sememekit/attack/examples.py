@@ -20,17 +20,11 @@ NO_LABEL: Final = "-"
 
 @dataclass(frozen=True)
 class Example:
-    """One labelled text.
+    """One labelled text."""
 
-    Attributes:
-        index: place in the file, from 0; index and seed together decide all random numbers of the attack on this example.
-        fields: the text, or (premise, hypothesis).
-        label: name of the true label, as the file has it.
-    """
-
-    index: int
-    fields: Fields
-    label: str
+    index: int  # place in the file, from 0; index and seed together decide all random numbers of the attack on this example
+    fields: Fields  # the text, or (premise, hypothesis)
+    label: str  # name of the true label, as the file has it
 
 
 class Change(Record):

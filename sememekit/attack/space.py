@@ -29,19 +29,14 @@ class Space:
     >>> space = Space.open(Document.read(("a good film",)), {"good": ("fine", "great")})
     >>> [space.text(row) for row in space.single_changes(space.origin()[0])]
     [('a fine film',), ('a great film',)]
-
-    Attributes:
-        substitutes: for each word of the document its substitutes, best first; empty if it may not change.
-        scope: numbers of the words that count for length and for the share of changes.
-        max_changes: words that may differ from the example at once.
-        refusal: why the example is not attacked at all, or an empty string.
     """
 
     document: Document
+    # for each word of the document its substitutes, best first; empty if it may not change
     substitutes: tuple[tuple[str, ...], ...]
-    scope: tuple[int, ...]
-    max_changes: int
-    refusal: str = ""
+    scope: tuple[int, ...]  # numbers of the words that count for length and for the share of changes
+    max_changes: int  # words that may differ from the example at once
+    refusal: str = ""  # why the example is not attacked at all, or an empty string
 
     @classmethod
     def open(cls, document: Document, table: Mapping[str, tuple[str, ...]]) -> Space:

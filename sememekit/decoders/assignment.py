@@ -10,15 +10,10 @@ _BLOCK: Final = 2048
 
 
 class Assignment(NamedTuple):
-    """The assignment that ``assign_greedily`` found.
+    """The assignment that ``assign_greedily`` found."""
 
-    Attributes:
-        cluster_of: (V,) int64.
-        orphaned: number of words that went to the least loaded cluster, since no cluster was open.
-    """
-
-    cluster_of: NDArray[np.int64]
-    orphaned: int
+    cluster_of: NDArray[np.int64]  # (V,) int64
+    orphaned: int  # number of words that went to the least loaded cluster, since no cluster was open
 
 
 def assign_greedily(

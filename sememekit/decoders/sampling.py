@@ -41,18 +41,13 @@ class SamplingSettings(config.Settings):
 
 
 class Draw(NamedTuple):
-    """The words whose scores a training batch needs.
+    """The words whose scores a training batch needs."""
 
-    Attributes:
-        words: (W,) distinct word ids, rising: every draw and every target.
-        correction: (W,) term added to a word's score in the normaliser: log(m / (S q)) for a word drawn m times, -inf for a
-            target that was not drawn.
-        target: (N,) position of each target in ``words``.
-    """
-
-    words: Tensor
+    words: Tensor  # (W,) distinct word ids, rising: every draw and every target
+    # (W,) term added to a word's score in the normaliser: log(m / (S q)) for a word drawn m times, -inf for a target that was
+    # not drawn
     correction: Tensor
-    target: Tensor
+    target: Tensor  # (N,) position of each target in ``words``
 
 
 @final

@@ -10,16 +10,11 @@ Score = Literal["general", "additive"]
 
 
 class Memory(NamedTuple):
-    """The attended source, computed once for all steps, batch first, so that rows can be selected.
+    """The attended source, computed once for all steps, batch first, so that rows can be selected."""
 
-    Attributes:
-        keys_BSA: projected once; A is H for the score "general".
-        padding_BS: 0 where a position is real and minus infinity where it is padding.
-    """
-
-    keys_BSA: Tensor
+    keys_BSA: Tensor  # projected once; A is H for the score "general"
     values_BSM: Tensor
-    padding_BS: Tensor
+    padding_BS: Tensor  # 0 where a position is real and minus infinity where it is padding
 
 
 @final
@@ -75,15 +70,10 @@ State = tuple[Tensor, ...]
 
 
 class Written(NamedTuple):
-    """Outputs of the network at each step.
+    """Outputs of the network at each step."""
 
-    Attributes:
-        outputs: (T, B, G) the contexts g for predicting words, or (N, G) for N requested positions.
-        weights: (T, B, S) of the attention at every step.
-    """
-
-    outputs: Tensor
-    weights: Tensor
+    outputs: Tensor  # (T, B, G) the contexts g for predicting words, or (N, G) for N requested positions
+    weights: Tensor  # (T, B, S) of the attention at every step
 
 
 @final

@@ -29,16 +29,11 @@ STATISTICS_BATCH: Final = 100
 
 @dataclass(frozen=True)
 class GradientStatistics:
-    """Statistics of gradients, Sec. 4.1 of Krause et al. 2018.
+    """Statistics of gradients, Sec. 4.1 of Krause et al. 2018."""
 
-    Attributes:
-        root_mean_square: MS_i = sqrt(mean over batches of g_i^2) for each weight, by parameter name; shared parameters occur
-            once.
-        num_batches: number of batches in the mean.
-    """
-
+    # MS_i = sqrt(mean over batches of g_i^2) for each weight, by parameter name; shared parameters occur once
     root_mean_square: dict[str, Tensor]
-    num_batches: int
+    num_batches: int  # number of batches in the mean
 
 
 def trainable(task: nn.Module) -> dict[str, nn.Parameter]:

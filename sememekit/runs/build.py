@@ -34,21 +34,14 @@ ENCODER = "encoder.json"
 
 
 class ModelParts(NamedTuple):
-    """The parts of a model beside its plan, in the order of ``build_task``.
-
-    Attributes:
-        clusters: (V,) the cluster of each word, or None.
-        labels: from ``labels_of``, for tasks that predict labels.
-        chunks: words and n-grams, for tasks that read lattices, or None.
-        kept: bytes that the encoder stores with the run (``Encoder.keep``), or None.
-    """
+    """The parts of a model beside its plan, in the order of ``build_task``."""
 
     vocabulary: Vocabulary
     graph: SememeGraph | None
-    clusters: NDArray[np.int64] | None
-    labels: tuple[str, ...]
-    chunks: ChunkVocabulary | None
-    kept: bytes | None
+    clusters: NDArray[np.int64] | None  # (V,) the cluster of each word, or None
+    labels: tuple[str, ...]  # from ``labels_of``, for tasks that predict labels
+    chunks: ChunkVocabulary | None  # words and n-grams, for tasks that read lattices, or None
+    kept: bytes | None  # bytes that the encoder stores with the run (``Encoder.keep``), or None
 
 
 def labels_of(signature: Signature) -> tuple[str, ...]:

@@ -25,9 +25,6 @@ class Classifier(NamedTuple):
 
     >>> classifier = load_classifier(Path("runs/nli"))
     >>> classifier.probabilities([("A man sleeps.", "He is awake.")])    # (1, C), columns as in classifier.labels
-
-    Attributes:
-        kind: the data set of the training, which determines the format of files.
     """
 
     run: Run
@@ -35,7 +32,7 @@ class Classifier(NamedTuple):
     texts: tuple[str, ...]
     labels: tuple[str, ...]
     segmenter: Segmenter
-    kind: ExampleSet
+    kind: ExampleSet  # the data set of the training, which determines the format of files
 
     def words(self, text: Text) -> list[str]:
         """Return the words of a text: segmented like the training data; a list of words stays unchanged."""

@@ -72,19 +72,12 @@ class ClusterUpdateReport(OfRun):
 
 @dataclass
 class _ClusterBits:
-    """Sums over the occurrences of words in the training text, in float64 on the CPU.
+    """Sums over the occurrences of words in the training text, in float64 on the CPU."""
 
-    Attributes:
-        bits: (V, C) log2 p(c | h) over the occurrences of each word, for all clusters, empty ones included.
-        counts: (V,) the number of occurrences.
-        filled: (C,) which clusters have words.
-        filled_bits: log2 of the total probability of the filled clusters, summed over all occurrences.
-    """
-
-    bits: Tensor
-    counts: Tensor
-    filled: Tensor
-    filled_bits: float = 0.0
+    bits: Tensor  # (V, C) log2 p(c | h) over the occurrences of each word, for all clusters, empty ones included
+    counts: Tensor  # (V,) the number of occurrences
+    filled: Tensor  # (C,) which clusters have words
+    filled_bits: float = 0.0  # log2 of the total probability of the filled clusters, summed over all occurrences
 
     def objective(self, decoder: ClusterLearner) -> float:
         """Eq. (7): the mean over all occurrences of the bits of the word's own cluster among the filled ones."""

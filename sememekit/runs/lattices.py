@@ -41,24 +41,15 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """A sentence under a lattice model, with T tokens (the end mark not counted).
-
-    Attributes:
-        read_as: (T,) tokens as the model reads them, ``<unk>`` for unknown tokens.
-        after_blank: (T,) whether a blank stands before the token, so that a new word begins there.
-        posteriors: (T + 1, L, C) posterior of each edge by its last token, the end mark included.
-        listed: (T + 1, L) whether the chunk is in the chunk vocabulary.
-        best: the most probable path, the end mark included.
-        nats: negative logarithm of the probability of the sentence.
-    """
+    """A sentence under a lattice model, with T tokens (the end mark not counted)."""
 
     tokens: tuple[str, ...]
-    read_as: tuple[str, ...]
-    after_blank: tuple[bool, ...]
-    posteriors: npt.NDArray[np.float64]
-    listed: npt.NDArray[np.bool_]
-    best: tuple[Segment, ...]
-    nats: float
+    read_as: tuple[str, ...]  # (T,) tokens as the model reads them, ``<unk>`` for unknown tokens
+    after_blank: tuple[bool, ...]  # (T,) whether a blank stands before the token, so that a new word begins there
+    posteriors: npt.NDArray[np.float64]  # (T + 1, L, C) posterior of each edge by its last token, the end mark included
+    listed: npt.NDArray[np.bool_]  # (T + 1, L) whether the chunk is in the chunk vocabulary
+    best: tuple[Segment, ...]  # the most probable path, the end mark included
+    nats: float  # negative logarithm of the probability of the sentence
 
     @property
     def boundaries(self) -> npt.NDArray[np.float64]:

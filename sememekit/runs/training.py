@@ -52,20 +52,14 @@ _CHECKED_BY_CONTENT = ("graph.path", "clusters.path")
 
 
 class Training(NamedTuple):
-    """A run that is open for training; the lock of its folder is held.
-
-    Attributes:
-        trainer: in the state in which the run begins or continues.
-        remarks: settings that change nothing in this model.
-        vectors: coverage of the training text by the pretrained vectors of a fresh run, if any.
-    """
+    """A run that is open for training; the lock of its folder is held."""
 
     folder: RunFolder
     plan: Plan
     task: Task
-    trainer: Trainer
-    remarks: tuple[str, ...]
-    vectors: VectorCoverage | None
+    trainer: Trainer  # in the state in which the run begins or continues
+    remarks: tuple[str, ...]  # settings that change nothing in this model
+    vectors: VectorCoverage | None  # coverage of the training text by the pretrained vectors of a fresh run, if any
 
     @property
     def parameters(self) -> int:

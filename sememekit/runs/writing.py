@@ -59,14 +59,11 @@ class Writer(NamedTuple):
     >>> writer = load_writer(Path("runs/headlines"))
     >>> search = search_of(writer.task, ["task.search.beam_size=10"])
     >>> [written.best.text for written in write_texts(writer, ["一篇文章"], search)]
-
-    Attributes:
-        segmenter: segmenter of the training data; None if texts have blanks between words.
     """
 
     run: Run
     task: TextWriter
-    segmenter: Segmenter | None
+    segmenter: Segmenter | None  # segmenter of the training data; None if texts have blanks between words
 
     def words(self, text: str) -> list[str]:
         """Return the words of a text, segmented and normalised as the training data. Words of the vocabulary in angle brackets,

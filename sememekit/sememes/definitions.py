@@ -177,15 +177,10 @@ PLAIN: Final = "plain"
 
 
 class Place(NamedTuple):
-    """The place of a sememe in the definition of a sense.
+    """The place of a sememe in the definition of a sense."""
 
-    Attributes:
-        depth: 0 for the root, 1 for its children, and so on.
-        role: ``root``, or the relation to its parent (``agent``), or else its marks (``*``), or else ``plain``.
-    """
-
-    depth: int
-    role: str
+    depth: int  # 0 for the root, 1 for its children, and so on
+    role: str  # ``root``, or the relation to its parent (``agent``), or else its marks (``*``), or else ``plain``
 
 
 def places_in(definition: str, sememes: Sequence[str]) -> tuple[Place | None, ...]:

@@ -32,20 +32,14 @@ NUM_NEAREST: Final = 5
 
 @dataclass(frozen=True)
 class Change:
-    """Sememes to add to a sense and to remove from it.
+    """Sememes to add to a sense and to remove from it."""
 
-    Attributes:
-        sense: ``WORD#NUMBER``, or ``WORD`` where it has one sense.
-        add, remove: names of sememes; of a name such as ``fruit|水果`` one side is enough.
-        was: the sememes before the change, with blanks between; empty for no check.
-        place: file and line, for messages.
-    """
-
-    sense: str
+    sense: str  # ``WORD#NUMBER``, or ``WORD`` where it has one sense
+    # add, remove: names of sememes; of a name such as ``fruit|水果`` one side is enough
     add: tuple[str, ...]
     remove: tuple[str, ...]
-    was: str
-    place: str
+    was: str  # the sememes before the change, with blanks between; empty for no check
+    place: str  # file and line, for messages
 
 
 class ChangedSense(Record):

@@ -29,22 +29,14 @@ _MARKER: Final = re.compile(r"\((?:a|p|ip)\)$")
 
 @dataclass(frozen=True)
 class Synset:
-    """Words that share a meaning.
+    """Words that share a meaning."""
 
-    Attributes:
-        part_of_speech: ``n``, ``v``, ``a`` or ``r``.
-        offset: eight digits, the name of the synset in its file.
-        words: as written, blanks for underscores, in the order of the file.
-        gloss: definition and examples.
-        place: file and line.
-        opposites: (number of the word, part of speech and offset of the other synset, number there) for each pointer ``!``.
-    """
-
-    part_of_speech: str
-    offset: str
-    words: tuple[str, ...]
-    gloss: str
-    place: str
+    part_of_speech: str  # ``n``, ``v``, ``a`` or ``r``
+    offset: str  # eight digits, the name of the synset in its file
+    words: tuple[str, ...]  # as written, blanks for underscores, in the order of the file
+    gloss: str  # definition and examples
+    place: str  # file and line
+    # (number of the word, part of speech and offset of the other synset, number there) for each pointer ``!``
     opposites: tuple[tuple[int, tuple[str, str], int], ...] = ()
 
 
@@ -168,17 +160,13 @@ ENDINGS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
 
 @dataclass(frozen=True)
 class WordNetIndex:
-    """The index and exception files, with a name for reports and their common SHA-256.
-
-    Attributes:
-        senses: (part of speech, lemma in lower case, blanks for underscores) -> offsets of its synsets, frequent first.
-        irregular: (part of speech, form) -> base forms.
-    """
+    """The index and exception files, with a name for reports and their common SHA-256."""
 
     name: str
     sha256: str
+    # (part of speech, lemma in lower case, blanks for underscores) -> offsets of its synsets, frequent first
     senses: Mapping[tuple[str, str], tuple[str, ...]]
-    irregular: Mapping[tuple[str, str], tuple[str, ...]]
+    irregular: Mapping[tuple[str, str], tuple[str, ...]]  # (part of speech, form) -> base forms
 
     def bases(self, word: str) -> tuple[str, ...]:
         """Base forms of an inflected word, by part of speech, irregular ones first; never the word itself."""

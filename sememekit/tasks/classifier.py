@@ -33,17 +33,11 @@ _TIMES_USUAL: Final = 20
 
 
 class TextBatch(NamedTuple):
-    """B examples of N texts.
+    """B examples of N texts."""
 
-    Attributes:
-        tokens: (T, N * B) word ids, all first texts before all second ones, each text between ``<s>`` and ``</s>``.
-        lengths: (N * B,) on the CPU: number of words of each text, marks included.
-        labels: (B,) ids of labels.
-    """
-
-    tokens: Tensor
-    lengths: Tensor
-    labels: Tensor
+    tokens: Tensor  # (T, N * B) word ids, all first texts before all second ones, each text between ``<s>`` and ``</s>``
+    lengths: Tensor  # (N * B,) on the CPU: number of words of each text, marks included
+    labels: Tensor  # (B,) ids of labels
 
 
 class TextClassifier(LabelPredictor):

@@ -44,21 +44,13 @@ def _check_marks(vocabulary: Vocabulary) -> None:
 
 
 class PairBatch(NamedTuple):
-    """B pairs of texts.
+    """B pairs of texts."""
 
-    Attributes:
-        source: (S, B) word ids.
-        source_lengths: (B,) on the CPU, words of each source.
-        before: (T, B) the previous word of each target word, ``<s>`` for the first.
-        real: (N,) positions t B + b of target words and end marks, in order.
-        words: (N,) the words at these positions; ``</s>`` is the end mark.
-    """
-
-    source: Tensor
-    source_lengths: Tensor
-    before: Tensor
-    real: Tensor
-    words: Tensor
+    source: Tensor  # (S, B) word ids
+    source_lengths: Tensor  # (B,) on the CPU, words of each source
+    before: Tensor  # (T, B) the previous word of each target word, ``<s>`` for the first
+    real: Tensor  # (N,) positions t B + b of target words and end marks, in order
+    words: Tensor  # (N,) the words at these positions; ``</s>`` is the end mark
 
 
 class SequenceToSequence(TextWriter):

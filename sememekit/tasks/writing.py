@@ -20,17 +20,11 @@ from sememekit.text.vocabulary import Vocabulary
 
 
 class TeacherForced(NamedTuple):
-    """The predictions of a given text.
+    """The predictions of a given text."""
 
-    Attributes:
-        contexts: (T, G) the context of each prediction.
-        weights: (T, S) of the attention over the source, each row summing to one.
-        nats: (T,) negative log-likelihood of each word.
-    """
-
-    contexts: Tensor
-    weights: Tensor
-    nats: Tensor
+    contexts: Tensor  # (T, G) the context of each prediction
+    weights: Tensor  # (T, S) of the attention over the source, each row summing to one
+    nats: Tensor  # (T,) negative log-likelihood of each word
 
 
 class TextWriter(Task):

@@ -192,18 +192,12 @@ class TextForm:
     ``preprocess`` and all commands that read text use it. A number is a word of digits, with an optional sign, with ``. , : /
     -`` between digits, and an optional ``%``. In text without white space numbers are known only after segmentation. So
     ``text`` is applied before the segmenter and ``words`` after it; ``cut`` does all three steps. The form is idempotent.
-
-    Attributes:
-        lower: bring the text into lower case.
-        numbers_to: the word for every number, such as ``N``; None keeps the numbers.
-        half_width: bring full-width letters and digits into half width.
-        classes: one word each for numbers, years, days and hours, as in People's Daily (``classify``).
     """
 
-    lower: bool = False
-    numbers_to: str | None = None
-    half_width: bool = False
-    classes: bool = False
+    lower: bool = False  # bring the text into lower case
+    numbers_to: str | None = None  # the word for every number, such as ``N``; None keeps the numbers
+    half_width: bool = False  # bring full-width letters and digits into half width
+    classes: bool = False  # one word each for numbers, years, days and hours, as in People's Daily (``classify``)
 
     @classmethod
     def recorded(cls, options: Mapping[str, Any], normalisation: str) -> TextForm:

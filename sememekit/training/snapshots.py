@@ -30,19 +30,12 @@ _DAMAGED: Final = "; the run folder is damaged; copy it again from where it came
 
 
 class Snapshot(NamedTuple):
-    """The state of a run at one step.
+    """The state of a run at one step."""
 
-    Attributes:
-        name: such as "step-00000123".
-        weights: parameters and persistent buffers by name; shared tensors under each name.
-        trainer: the result of ``Trainer.state``; empty if only weights were read.
-        sha256: of the weights file, since names repeat between runs.
-    """
-
-    name: str
-    weights: dict[str, Tensor]
-    trainer: dict[str, Any]
-    sha256: str
+    name: str  # such as "step-00000123"
+    weights: dict[str, Tensor]  # parameters and persistent buffers by name; shared tensors under each name
+    trainer: dict[str, Any]  # the result of ``Trainer.state``; empty if only weights were read
+    sha256: str  # of the weights file, since names repeat between runs
 
 
 def step_of(name: str) -> int:

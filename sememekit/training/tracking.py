@@ -46,17 +46,11 @@ def _named(loss: str, report: StepReport | EpochReport) -> str:
 
 
 class Followed(NamedTuple):
-    """A run in one tracker.
+    """A run in one tracker."""
 
-    Attributes:
-        number: id of the run in the tracker; empty if not needed.
-        add: takes numbers by name, and the step of the optimiser.
-        end: closes it; nothing is lost.
-    """
-
-    number: str
-    add: Callable[[Mapping[str, float], int], None]
-    end: Callable[[], None]
+    number: str  # id of the run in the tracker; empty if not needed
+    add: Callable[[Mapping[str, float], int], None]  # takes numbers by name, and the step of the optimiser
+    end: Callable[[], None]  # closes it; nothing is lost
 
 
 def tensorboard(run: Path, plan: Mapping[str, Any], number: str) -> Followed:

@@ -135,16 +135,11 @@ class WordTree:
     """A full binary tree over V words: V - 1 inner nodes, numbered level by level from the root 0, and V leaves.
 
     Positions are numbers 0 .. 2V - 2: inner node j is j, word w is V - 1 + w.
-
-    Attributes:
-        parent: (2V - 1,) the parent of each position; 0 for the root.
-        side: (2V - 1,) 0 for a left child, 1 for a right one; 0 for the root.
-        depth: (2V - 1,) steps from the root.
     """
 
-    parent: Integers
-    side: Integers
-    depth: Integers
+    parent: Integers  # (2V - 1,) the parent of each position; 0 for the root
+    side: Integers  # (2V - 1,) 0 for a left child, 1 for a right one; 0 for the root
+    depth: Integers  # (2V - 1,) steps from the root
 
     @property
     def num_words(self) -> int:

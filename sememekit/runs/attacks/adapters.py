@@ -34,23 +34,14 @@ _TOLERANCE: Final = 1e-2
 
 @dataclass(frozen=True)
 class Adapted:
-    """A classifier as a function, with the labels, words and identity that it declares.
+    """A classifier as a function, with the labels, words and identity that it declares."""
 
-    Attributes:
-        predict: texts -> (N, C).
-        labels: names of the C columns in order; empty if it declares none.
-        words: the words that it knows, if it declares any.
-        kind: of ``attack.json``: "function" or "hf".
-        identity: further keys of ``attack.json`` that identify the classifier.
-        reads: one or several texts -> number of characters that it reads of each; None if unknown.
-    """
-
-    predict: Predict
-    labels: Any = ()
-    words: Any = None
-    kind: str = "function"
-    identity: dict[str, str] = field(default_factory=dict)
-    reads: Reads | None = None
+    predict: Predict  # texts -> (N, C)
+    labels: Any = ()  # names of the C columns in order; empty if it declares none
+    words: Any = None  # the words that it knows, if it declares any
+    kind: str = "function"  # of ``attack.json``: "function" or "hf"
+    identity: dict[str, str] = field(default_factory=dict)  # further keys of ``attack.json`` that identify the classifier
+    reads: Reads | None = None  # one or several texts -> number of characters that it reads of each; None if unknown
 
 
 def adapted(victim: Any, *, logits: bool = False) -> Adapted:

@@ -54,26 +54,18 @@ class AttackedData(NamedTuple):
 
 
 class AttackParts(NamedTuple):
-    """All parts of an attack.
-
-    Attributes:
-        nats: the language model that ranks substitutes, if any.
-        uncut: warnings about texts that were not cut.
-        unread: number of truncated texts, and number of words that are cut off in them.
-        resources: what constraints may ask for.
-        sources: hashes of the files of substitutes.
-    """
+    """All parts of an attack."""
 
     plan: AttackPlan
     named: NamedVictim
-    nats: AttackLanguageModel | None
+    nats: AttackLanguageModel | None  # the language model that ranks substitutes, if any
     data: AttackedData
     chosen: Sequence[Example]
-    uncut: Sequence[str]
-    unread: tuple[int, int]
+    uncut: Sequence[str]  # warnings about texts that were not cut
+    unread: tuple[int, int]  # number of truncated texts, and number of words that are cut off in them
     engine: Attack
-    resources: AttackResources
-    sources: Mapping[str, str]
+    resources: AttackResources  # what constraints may ask for
+    sources: Mapping[str, str]  # hashes of the files of substitutes
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -79,26 +79,17 @@ def run_cutter(path: Path, lexicon: str = "") -> tuple[Cutter, str]:
 
 
 class NamedVictim(NamedTuple):
-    """A victim with its name and identity.
-
-    Attributes:
-        identity: for ``attack.json``: kind, name, and for a run its snapshot and the SHA-256 of its weights.
-        kind: the data set of a run, which determines how the attacked file is read; None for a function.
-        cut: segments texts into replaceable words; None for white space and marks.
-        blanks: whether its texts need blanks between words; unsegmented text is then refused.
-        own_labels: whether it declares its labels.
-        reads: fields -> number of characters that it reads of each; None if unknown.
-        larger: makes the victim from a run that knows more words; None for a victim that is no run.
-    """
+    """A victim with its name and identity."""
 
     victim: Victim
-    identity: dict[str, Any]
-    kind: ExampleSet | None
-    cut: Cutter | None
+    identity: dict[str, Any]  # for ``attack.json``: kind, name, and for a run its snapshot and the SHA-256 of its weights
+    kind: ExampleSet | None  # the data set of a run, which determines how the attacked file is read; None for a function
+    cut: Cutter | None  # segments texts into replaceable words; None for white space and marks
     cut_by: str
-    blanks: bool = False
-    own_labels: bool = False
-    reads: Reads | None = None
+    blanks: bool = False  # whether its texts need blanks between words; unsegmented text is then refused
+    own_labels: bool = False  # whether it declares its labels
+    reads: Reads | None = None  # fields -> number of characters that it reads of each; None if unknown
+    # makes the victim from a run that knows more words; None for a victim that is no run
     larger: Callable[[Callable[[Run], Run]], NamedVictim] | None = None
 
     def with_more_words(self, words: Iterable[str], lexicons: Sequence[Lexicon], settings: RunningSettings) -> NamedVictim:

@@ -15,17 +15,12 @@ from sememekit.tasks.lattice.batch import LatticeBatch, Windows
 
 
 class Inner(NamedTuple):
-    """Settings of the LSTMs inside chunks.
+    """Settings of the LSTMs inside chunks."""
 
-    Attributes:
-        layers: number of layers.
-        coupled: input gate 1 - f instead of a separate gate, as in ``LatticeLSTM``.
-        dropout: rate on each layer's input and previous output, and on the output of the sub-model. The sub-model has one mask
-            per sentence; the composition has one mask for all windows with the same first (backward: last) token.
-    """
-
-    layers: int = 1
-    coupled: bool = False
+    layers: int = 1  # number of layers
+    coupled: bool = False  # input gate 1 - f instead of a separate gate, as in ``LatticeLSTM``
+    # rate on each layer's input and previous output, and on the output of the sub-model. The sub-model has one mask per
+    # sentence; the composition has one mask for all windows with the same first (backward: last) token
     dropout: float = 0.0
 
     def map(self, size_in: int, size: int, bias: bool = True) -> nn.Linear:

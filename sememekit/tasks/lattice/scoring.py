@@ -88,18 +88,12 @@ class Lattices(NamedTuple):
     """The lattices of some sentences under a model. Edges are listed by their last token: [b, t, l - 1, e].
 
     Legend: B sentences, T tokens of the longest, L tokens of the longest chunk, E copies.
-
-    Attributes:
-        tokens: (B, T) word ids, padded with the end mark.
-        lengths: (B,) tokens of each sentence, its end mark included.
-        scores: (B, T, L, E) log-probability of each edge given its start state, -inf for absent edges.
-        chunks: (B, T, L) chunk ids, -1 for no chunk or a chunk outside the vocabulary.
     """
 
-    tokens: Tensor
-    lengths: Tensor
-    scores: Tensor
-    chunks: Tensor
+    tokens: Tensor  # (B, T) word ids, padded with the end mark
+    lengths: Tensor  # (B,) tokens of each sentence, its end mark included
+    scores: Tensor  # (B, T, L, E) log-probability of each edge given its start state, -inf for absent edges
+    chunks: Tensor  # (B, T, L) chunk ids, -1 for no chunk or a chunk outside the vocabulary
 
     def log_probabilities(self) -> Tensor:
         """(B,) log-probability of each sentence, summed over all paths."""

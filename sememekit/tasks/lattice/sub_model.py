@@ -11,20 +11,16 @@ from sememekit.tasks.lattice.composition import Inner, UpperLayer
 
 
 class SubModelBatch(NamedTuple):
-    """Tensors of the sub-model that all nodes of a batch share. T tokens, B sentences, L longest chunk, I size of its LSTM.
-
-    Attributes:
-        added: T + L tensors (B, 4 I): the contribution of each token to the gates of the first layer; empty with L = 1.
-        masks: (B, I) dropout masks on the recurrent outputs, on the inputs of upper layers, and on the final output; empty
-            without dropout.
-        targets: (T, L, B) the tokens from each node on.
-        closes: (T, L - 1, B) whether a chunk of 1 .. L - 1 tokens from a node ends with the end mark, which nothing can follow.
-    """
+    """Tensors of the sub-model that all nodes of a batch share. T tokens, B sentences, L longest chunk, I size of its LSTM."""
 
     softmax: ChosenLogits
+    # T + L tensors (B, 4 I): the contribution of each token to the gates of the first layer; empty with L = 1
     added: tuple[Tensor, ...]
+    # (B, I) dropout masks on the recurrent outputs, on the inputs of upper layers, and on the final output; empty without
+    # dropout
     masks: list[Tensor]
-    targets: Tensor
+    targets: Tensor  # (T, L, B) the tokens from each node on
+    # (T, L - 1, B) whether a chunk of 1 .. L - 1 tokens from a node ends with the end mark, which nothing can follow
     closes: Tensor
 
 
