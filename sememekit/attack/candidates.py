@@ -1,7 +1,5 @@
 """Sources of substitutes for a word: one table for all words of an attack, made before it starts."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -68,7 +66,7 @@ class SememeCandidates(Candidates):
         most: int = Field(default=0, ge=0)
         """Substitutes for each word; 0 for all."""
 
-    settings: SememeCandidates.Settings
+    settings: Settings
 
     required: ClassVar[Mapping[str, str]] = {
         "sources": "[candidates] sememe: name a lexicon with --source FORMAT:PATH, for example table:english.tsv, or open"
@@ -106,7 +104,7 @@ class EmbeddingCandidates(Candidates):
         normalise: bool = False
         """Normalise all vectors to length 1 first; the squared distance is then 2 - 2 cos."""
 
-    settings: EmbeddingCandidates.Settings
+    settings: Settings
 
     required: ClassVar[Mapping[str, str]] = {"path": "[candidates] embedding: name a file of word vectors with --vectors FILE"}
 
@@ -148,7 +146,7 @@ class WordNetCandidates(Candidates):
         most: int = Field(default=0, ge=0)
         """Substitutes for each word; 0 for all."""
 
-    settings: WordNetCandidates.Settings
+    settings: Settings
 
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
         wordnet = read_wordnet(self.settings.path)
@@ -166,7 +164,7 @@ class TableCandidates(Candidates):
         most: int = Field(default=0, ge=0)
         """Substitutes for each word; 0 for all."""
 
-    settings: TableCandidates.Settings
+    settings: Settings
 
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
         path = at_home(self.settings.path)

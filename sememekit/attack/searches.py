@@ -5,8 +5,6 @@ nothing is left to try. The engine counts queries, ends the search at the first 
 of many examples together.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
 from itertools import chain, combinations, islice, product
@@ -17,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sememekit import config
-from sememekit.attack.space import Rows, Space, best_index, is_better
+from sememekit.attack.space import Rows, Space, best_index, draw_places, is_better
 
 Scores = NDArray[np.float64]
 Queries = Generator[Rows, Scores, None]
@@ -82,22 +80,6 @@ def best_single_replacement(
     return after, scores
 
 
-def draw_places(
-    rows: Rows, weights: NDArray[np.float64], space: Space, generator: np.random.Generator, *, revisit: bool
-) -> NDArray[np.int64]:
-    """Draw a place for each row (N,) in proportion to ``weights`` (P,); without ``revisit``, unchanged places come first.
-
-    A row at the limit of changes can only replace a changed word. One uniform number is drawn for each row.
-    """
-    changed = rows > 0
-    open_places = np.ones_like(changed) if revisit else ~changed
-    full = changed.sum(axis=1) >= space.most
-    allowed = np.where(full[:, None], changed, open_places)
-    mass = np.where(allowed, weights[None], 0.0).cumsum(axis=1)
-    points = generator.random(len(rows)) * mass[:, -1]
-    return np.minimum((mass <= points[:, None]).sum(axis=1), mass.shape[1] - 1)
-
-
 @final
 class Greedy(Search):
     """Try every single change, take the best, and continue while the score rises.
@@ -110,7 +92,7 @@ class Greedy(Search):
         rescan: bool = True
         """Try every change again after each change."""
 
-    settings: Greedy.Settings
+    settings: Settings
 
     def run(self, space: Space, start: float, generator: np.random.Generator) -> Queries:
         row, score = space.origin()[0], start
@@ -147,7 +129,7 @@ class Beam(Search):
         width: int = Field(default=8, ge=1)
         """Number of rows to keep."""
 
-    settings: Beam.Settings
+    settings: Settings
 
     def run(self, space: Space, start: float, generator: np.random.Generator) -> Queries:
         beam = space.origin()
@@ -174,7 +156,7 @@ class Exhaustive(Search):
         at_once: int = Field(default=500, ge=1)
         """Rows of one step."""
 
-    settings: Exhaustive.Settings
+    settings: Settings
     verdict = "no adversarial example exists in the searched space (exhaustive)"
 
     def refusal(self, space: Space) -> str:
@@ -209,7 +191,7 @@ class RandomSearch(Search):
         at_once: int = Field(default=50, ge=1)
         """Texts of one step."""
 
-    settings: RandomSearch.Settings
+    settings: Settings
 
     def run(self, space: Space, start: float, generator: np.random.Generator) -> Queries:
         left, places = self.settings.draws, len(space.positions)
@@ -250,7 +232,7 @@ class Genetic(Search):
         revisit: bool = False
         """Allow drawing a changed word again before all others are changed."""
 
-    settings: Genetic.Settings
+    settings: Settings
 
     def run(self, space: Space, start: float, generator: np.random.Generator) -> Queries:
         settings = self.settings
@@ -309,7 +291,7 @@ class ParticleSwarm(Search):
         speed: float = Field(default=3.0, gt=0.0)
         """The step for agreement and disagreement, and the range of the first velocities."""
 
-    settings: ParticleSwarm.Settings
+    settings: Settings
 
     def run(self, space: Space, start: float, generator: np.random.Generator) -> Queries:
         settings, num = self.settings, self.settings.population

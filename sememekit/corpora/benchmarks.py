@@ -1,8 +1,6 @@
 """Benchmarks of language models in English: Penn Treebank (Mikolov et al. 2010) and WikiText (Merity et al. 2016) in their
 word-level form, text8 (Mahoney 2006), and the One Billion Word Benchmark (Chelba et al. 2013)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import ClassVar, Final, final
 

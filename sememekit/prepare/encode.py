@@ -1,7 +1,5 @@
 """Replace provisional ids by ids of the vocabulary in each shard, then write shards into the splits."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """One vocabulary from the sorted word lists of all shards, in bounded memory."""
 
-from __future__ import annotations
-
 import heapq
 import random
 from collections.abc import Callable, Iterator, Sequence

@@ -3,8 +3,6 @@
 It reads any iterator of scored segments, from a static model or from dynamic evaluation.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Constraints on pairs of words: opposites never replace each other; with a list of paraphrases, only listed pairs do."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping
 from itertools import product
@@ -75,7 +73,7 @@ class Opposites(Constraint):
         built_in: bool = True
         """Also use the short list that ships with sememekit."""
 
-    settings: Opposites.Settings
+    settings: Settings
 
     def __init__(self, settings: Settings, resources: AttackResources) -> None:
         super().__init__(settings, resources)
@@ -105,7 +103,7 @@ class Paraphrases(Constraint):
         files: tuple[str, ...] = ()
         """Lists of two words a line, such as counter-fitting's synonyms out of PPDB; the command line's --paraphrases."""
 
-    settings: Paraphrases.Settings
+    settings: Settings
 
     required: ClassVar[Mapping[str, str]] = {
         "files": "[constraints.paraphrases] needs a list of two words a line: name it with --paraphrases FILE"

@@ -1,7 +1,5 @@
 """Similarity: the changed text stays near the original in a space of word vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Final, final
@@ -38,7 +36,7 @@ class Similarity(TextConstraint):
         each: float = Field(default=0.3, ge=-1.0, le=1.0)
         """Least cosine of each word and its substitute; -1 for no bound."""
 
-    settings: Similarity.Settings
+    settings: Settings
 
     required: ClassVar[Mapping[str, str]] = {
         "path": "[constraints.similarity] needs word vectors: name their file with --vectors FILE"
