@@ -19,8 +19,7 @@ from sememekit.sememes.substitutes import Inflections, Substitutes
 from sememekit.sememes.wordnet import read_wordnet
 from sememekit.text.vectors import read_vectors
 
-_SEVERAL: Final = re.compile(r"[\s_]")
-"""The separators between the words of an expression: a blank in text, ``_`` in WordNet."""
+_SEVERAL: Final = re.compile(r"[\s_]")  # the separators between the words of an expression: a blank in text, ``_`` in WordNet
 
 
 class Candidates(AttackPart, ABC):

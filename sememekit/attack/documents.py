@@ -10,17 +10,14 @@ from typing import Final, NamedTuple
 from sememekit.errors import DataError
 from sememekit.text.scripts import UNSPACED_RANGES
 
-Fields = tuple[str, ...]
-"""One text, or several that are classified together: (premise, hypothesis)."""
+Fields = tuple[str, ...]  # one text, or several that are classified together: (premise, hypothesis)
 
 _PIECE: Final = re.compile(r"<[^<>\s]+>|(?<!\S)['’]\w+|\w+(?:['’-]\w+)*|[^\w\s]")
 """A token between angle brackets, a clitic that stands alone, a word, or one mark."""
 
-Cutter = Callable[[str], Sequence[str]]
-"""A function that segments a text into replaceable words."""
+Cutter = Callable[[str], Sequence[str]]  # a function that segments a text into replaceable words
 
-LONGEST_RUN: Final = 6
-"""Longest stretch of Chinese or Japanese that counts as one word; longer words are rare names."""
+LONGEST_RUN: Final = 6  # longest stretch of Chinese or Japanese that counts as one word; longer words are rare names
 
 _RUN: Final = re.compile(rf"[{UNSPACED_RANGES}]{{{LONGEST_RUN + 1},}}")
 

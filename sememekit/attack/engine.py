@@ -38,12 +38,9 @@ _Asking = Generator[Sequence[Fields], list[Answer], ExampleResult]
 
 NOT_AGAIN: Final = "fooled the victim once, and not when asked again alone"
 """The reason of a success that failed when queried again."""
-_TIMES: Final = 9
-"""Number of calls that are averaged for a victim with varying answers."""
-_BATCHES: Final = 8
-"""Most batches of a round: enough to sort texts by length, few enough that a stop loses little."""
-REFUSED: Final = 0.0
-"""The lowest score, for texts that a constraint refuses: no search prefers such a text."""
+_TIMES: Final = 9  # number of calls that are averaged for a victim with varying answers
+_BATCHES: Final = 8  # most batches of a round: enough to sort texts by length, few enough that a stop loses little
+REFUSED: Final = 0.0  # the lowest score, for texts that a constraint refuses: no search prefers such a text
 
 
 @final

@@ -17,8 +17,7 @@ from sememekit.corpora.examples.labelled import LabelledFile, read_labelled
 from sememekit.errors import DataError
 from sememekit.measure.attack_rates import ExampleOutcome, SpaceSize
 
-NO_LABEL: Final = "-"
-"""The label in SNLI where the annotators did not agree."""
+NO_LABEL: Final = "-"  # the label in SNLI where the annotators did not agree
 
 
 @dataclass(frozen=True)

@@ -26,10 +26,8 @@ from sememekit.files import fits_seal, is_there, opening, read_object, refuse_od
 from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK, paired_differences
 
 FORMAT: Final = 3
-_FREE: Final = ("together", "batch_size")
-"""Settings of [attack] that a resumed attack may change, since they decide no result."""
-_WRITTEN: Final = "written"
-"""Key of report.json: SHA-256 of attack.json, bytes of examples.jsonl, and their SHA-256."""
+_FREE: Final = ("together", "batch_size")  # settings of [attack] that a resumed attack may change, since they decide no result
+_WRITTEN: Final = "written"  # key of report.json: SHA-256 of attack.json, bytes of examples.jsonl, and their SHA-256
 
 
 @final
@@ -220,8 +218,7 @@ def whole_results(path: Path) -> dict[int, ExampleResult]:
     return found
 
 
-HUGGING_FACE: Final = "hf:"
-"""Prefix of the folder of a victim model."""
+HUGGING_FACE: Final = "hf:"  # prefix of the folder of a victim model
 
 
 def code_names(identity: Mapping[str, Any]) -> dict[str, str]:

@@ -19,8 +19,7 @@ from sememekit.measure.attack_rates import Verdict
 
 ANSWERS: Final = ("same meaning", "label 1", "label 2", "fluent 1", "fluent 2")
 COLUMNS: Final = ("item", "text 1", "text 2", *ANSWERS)
-MOST_RATED: Final = 200
-"""Rows of a sheet."""
+MOST_RATED: Final = 200  # rows of a sheet
 _YES: Final = {"yes": True, "y": True, "1": True, "no": False, "n": False, "0": False}
 
 

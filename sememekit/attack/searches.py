@@ -18,8 +18,7 @@ from sememekit import config
 from sememekit.attack.space import Rows, Space, best_index, draw_places, is_better
 
 Scores = NDArray[np.float64]
-Queries = Generator[Rows, Scores, None]
-"""A generator that yields (N, P) rows and receives (N,) scores."""
+Queries = Generator[Rows, Scores, None]  # a generator that yields (N, P) rows and receives (N,) scores
 
 
 class Search(ABC):

@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 from sememekit.attack.documents import Document, Fields, Word, match_case
 from sememekit.measure.attack_rates import SpaceSize
 
-Rows = NDArray[np.int16]
-"""(N, P) points of a space."""
+Rows = NDArray[np.int16]  # (N, P) points of a space
 
-_CLOSE = 1e-6
-"""Scores that differ by less count as equal, since rounding depends on the other rows of the batch."""
+_CLOSE = 1e-6  # scores that differ by less count as equal, since rounding depends on the other rows of the batch
 
 
 @dataclass(frozen=True)

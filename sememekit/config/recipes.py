@@ -18,8 +18,7 @@ from sememekit.config.tables import SLOTS, Table, merge_tables
 from sememekit.errors import ConfigError
 from sememekit.files import read_text
 
-ENDING = ".toml"
-"""Suffix of recipe files; a name with it is a path, ``mine.toml`` or ``mine.toml:ROW``."""
+ENDING = ".toml"  # suffix of recipe files; a name with it is a path, ``mine.toml`` or ``mine.toml:ROW``
 
 
 @dataclass(frozen=True)

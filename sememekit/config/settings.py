@@ -13,17 +13,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from sememekit.errors import ConfigError
 
-LARGEST_WHOLE: Final = 2**31 - 1
-"""Largest whole number of a setting without an explicit bound."""
+LARGEST_WHOLE: Final = 2**31 - 1  # largest whole number of a setting without an explicit bound
 
-LARGEST_SEED: Final = 2**43 - 1
-"""A seed is multiplied by a million for the order of epochs, and the result is a 64-bit number."""
+LARGEST_SEED: Final = 2**43 - 1  # a seed is multiplied by a million for the order of epochs, and the result is a 64-bit number
 
-Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
-"""A random seed; the same seed gives the same result."""
+Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]  # a random seed; the same seed gives the same result
 
-LARGEST_REAL: Final = 3.4028234663852886e38
-"""The largest number of single precision."""
+LARGEST_REAL: Final = 3.4028234663852886e38  # the largest number of single precision
 
 _LONGEST_SHOWN: Final = 200
 

@@ -10,14 +10,12 @@ from typing import Any, Final
 from sememekit.config.settings import NAMES_ELSEWHERE, names_here, nearest
 from sememekit.errors import ConfigError
 
-ATTACK_SLOTS = ("goal", "search", "candidates", "constraints", "attack")
-"""Tables of a recipe for an attack."""
+ATTACK_SLOTS = ("goal", "search", "candidates", "constraints", "attack")  # tables of a recipe for an attack
 
 TRAIN_SLOTS = ("data", "graph", "clusters", "task", "encoder", "decoder", "optimizer", "schedule", "run")
 """Tables of a recipe for a run."""
 
-RUN_SLOTS = (*TRAIN_SLOTS, *ATTACK_SLOTS)
-"""Tables that a recipe and ``--set`` may change."""
+RUN_SLOTS = (*TRAIN_SLOTS, *ATTACK_SLOTS)  # tables that a recipe and ``--set`` may change
 
 ADAPTATION_SLOTS = ("cache", "dynamic", "tune")
 """Tables that ``--set`` changes in evaluation with a cache or dynamic evaluation."""
@@ -25,8 +23,7 @@ ADAPTATION_SLOTS = ("cache", "dynamic", "tune")
 COMMAND_SLOTS = {"train": TRAIN_SLOTS, "attack": ATTACK_SLOTS, "evaluate-ppl": ADAPTATION_SLOTS}
 """Command -> the slots of its ``--set``; ``sweep`` has the slots of ``train``."""
 
-SLOTS = ("claim", *RUN_SLOTS)
-"""The tables that a recipe may have."""
+SLOTS = ("claim", *RUN_SLOTS)  # the tables that a recipe may have
 
 VARIANT_SLOTS = ("task", "encoder", "decoder", "optimizer", "goal", "search", "candidates")
 """Tables whose key ``name`` chooses a variant: changing ``name`` replaces the whole table."""
@@ -59,8 +56,7 @@ def merge_tables(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
     return merged
 
 
-_MOST_DIFFERENCES = 6
-"""Most differences in a message."""
+_MOST_DIFFERENCES = 6  # most differences in a message
 _LONGEST_VALUE = 200  # so that a path is whole
 
 

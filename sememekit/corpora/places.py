@@ -13,11 +13,9 @@ from sememekit.corpora.sources import SPLITS, CorpusFile, splits_in_name
 from sememekit.errors import ConfigError, DataError, SememekitError
 from sememekit.files import PACKED, needed, packing_of, typed, unpacked_name, warn
 
-ENDINGS = (".txt", ".jsonl", ".ndjson", ".parquet")
-"""Suffixes of the files of a folder, compressed or not, in either case."""
+ENDINGS = (".txt", ".jsonl", ".ndjson", ".parquet")  # suffixes of the files of a folder, compressed or not, in either case
 
-_SHOWN = 5
-"""Most names of a folder in a message."""
+_SHOWN = 5  # most names of a folder in a message
 
 
 class RemoteFile(NamedTuple):

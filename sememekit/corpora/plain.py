@@ -17,8 +17,7 @@ from sememekit.text.huggingface import HuggingFacePieces
 from sememekit.text.segmenters import Segmenter
 from sememekit.text.sentencepieces import SentencePieces
 
-TEXT: Final = "text"
-"""The default column."""
+TEXT: Final = "text"  # the default column
 
 
 @final

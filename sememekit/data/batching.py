@@ -75,8 +75,7 @@ def evaluation_columns(
     return tokens[position].astype(np.int64), tokens[position + 1].astype(np.int64), mask
 
 
-_POOL = 50
-"""Batches of a pool that is sorted by length; larger pools mean less padding and less mixing."""
+_POOL = 50  # batches of a pool that is sorted by length; larger pools mean less padding and less mixing
 
 
 def bucketed_batches(lengths: npt.NDArray[np.int64], batch_size: int, order: int) -> list[npt.NDArray[np.int64]]:

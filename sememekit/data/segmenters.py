@@ -17,8 +17,7 @@ from sememekit.text.segmenters import Segmenter, knows_words, open_segmenter
 LEXICON: Final = "lexicon.txt"
 """The words of the lexicon of prepared data, sorted, a line each; its SHA-256 is ``Signature.lexicon``."""
 MODEL: Final = "sentencepiece.model"
-MODELS: Final = {"sentencepiece": MODEL, "hf": PIECES}
-"""Segmenter -> the file of its model in prepared data and runs."""
+MODELS: Final = {"sentencepiece": MODEL, "hf": PIECES}  # segmenter -> the file of its model in prepared data and runs
 
 
 def recorded_name(signature: Signature, where: Path) -> str:

@@ -5,8 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-_BLOCK: Final = 2048
-"""Words whose scores are processed together."""
+_BLOCK: Final = 2048  # words whose scores are processed together
 
 
 class Assignment(NamedTuple):

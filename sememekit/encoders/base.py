@@ -14,8 +14,7 @@ from sememekit.errors import ConfigError
 from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import Vocabulary
 
-State = tuple[Tensor, ...]
-"""Recurrent state: tensors with the batch as first axis, so that beams and lattices can index them."""
+State = tuple[Tensor, ...]  # recurrent state: tensors with the batch as first axis, so that beams and lattices can index them
 
 
 @dataclass(frozen=True)

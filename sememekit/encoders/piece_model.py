@@ -10,8 +10,7 @@ from sememekit.errors import ConfigError
 from sememekit.files import read_object
 from sememekit.text.huggingface import PREFIX, HuggingFacePieces, load_published, local_folder, special_tokens
 
-LONGEST: Final = 512
-"""The most pieces in one call of a model."""
+LONGEST: Final = 512  # the most pieces in one call of a model
 _ROWS_AT_ONCE: Final = 16
 
 

@@ -10,8 +10,7 @@ from typing import Any, Final
 from sememekit.files.packages import needed
 
 BLOCK: Final = 1 << 20
-_MOST_MEMORY: Final = 1 << 30
-"""Memory limit for xz archives."""
+_MOST_MEMORY: Final = 1 << 30  # memory limit for xz archives
 
 _UNPACKERS: Final[dict[str, Callable[[], Any]]] = {
     ".xz": lambda: lzma.LZMADecompressor(memlimit=_MOST_MEMORY),
@@ -20,8 +19,7 @@ _UNPACKERS: Final[dict[str, Callable[[], Any]]] = {
     ".zst": lambda: _zstd().ZstdDecompressor(),
 }
 
-PACKED: Final = tuple(_UNPACKERS)
-"""Suffixes of readable compressed files."""
+PACKED: Final = tuple(_UNPACKERS)  # suffixes of readable compressed files
 
 
 class DamagedArchiveError(Exception):

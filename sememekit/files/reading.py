@@ -12,8 +12,7 @@ from typing import Any, Final
 from sememekit.files.packed import packing_of
 from sememekit.files.writing import fits_seal
 
-Refuse = Callable[[str], Exception]
-"""A function from a clause with the file and its fault to an error."""
+Refuse = Callable[[str], Exception]  # a function from a clause with the file and its fault to an error
 
 
 @contextmanager

@@ -11,8 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-_BINARY: Final = getattr(os, "O_BINARY", 0)
-"""Flag for binary files, which only Windows needs."""
+_BINARY: Final = getattr(os, "O_BINARY", 0)  # flag for binary files, which only Windows needs
 _NO_SYNC_OF_FOLDERS: Final = (errno.EACCES, errno.EPERM, errno.EBADF, errno.EINVAL, errno.EOPNOTSUPP)
 """Errors of systems that do not sync folders: Windows, and file systems over a network."""
 

@@ -26,8 +26,7 @@ from sememekit.text.vocabulary import Vocabulary
 
 LSTMState = tuple[Tensor, Tensor]
 
-_MOST_GAPS: Final = 100
-"""Most vectors for each used sememe; more mean that the numbers are not indices of a table."""
+_MOST_GAPS: Final = 100  # most vectors for each used sememe; more mean that the numbers are not indices of a table
 
 
 _NO_WORDS: Final = cast(Vocabulary, Words((), np.zeros(0, dtype=np.int64)))

@@ -163,8 +163,7 @@ class SplitWriter:
         )
 
 
-Parts = Sequence[tuple[str | None, ShardResult]]
-"""Shards with their splits; None for shards that are divided together."""
+Parts = Sequence[tuple[str | None, ShardResult]]  # shards with their splits; None for shards that are divided together
 
 
 def write_splits(

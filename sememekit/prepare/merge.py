@@ -18,8 +18,7 @@ from sememekit.engines.base import Engine
 from sememekit.errors import ConfigError
 from sememekit.text.vocabulary import UNKNOWN, Vocabulary
 
-HELD_OUT_COUNTS: Final = (20, 200)
-"""Least and largest count of a word that ``hold_out`` draws."""
+HELD_OUT_COUNTS: Final = (20, 200)  # least and largest count of a word that ``hold_out`` draws
 _OPEN_AT_ONCE: Final = 128
 _SENTENCES: Final = 1 << 16
 

@@ -19,11 +19,9 @@ from sememekit.data.examples import mapped
 
 Keys = npt.NDArray[np.int64]
 
-BLOCK: Final = 1 << 22
-"""Words of a block, and keys of a range."""
+BLOCK: Final = 1 << 22  # words of a block, and keys of a range
 
-LEAST: Final = 2
-"""Lower bound of the counts."""
+LEAST: Final = 2  # lower bound of the counts
 
 
 class _Text(NamedTuple):

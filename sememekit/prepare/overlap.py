@@ -10,8 +10,7 @@ from sememekit.config import Record
 from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData
 
-NGRAM: Final = 16
-"""n of the n-grams for comparing running text."""
+NGRAM: Final = 16  # n of the n-grams for comparing running text
 
 _TOKENS_AT_ONCE: Final = 1 << 20
 _EXAMPLES_AT_ONCE: Final = 1 << 14

@@ -20,8 +20,7 @@ from sememekit.measure.perplexity import Scored
 
 Start = Literal["history", "full-window"]
 
-BLOCK_ELEMENTS: Final = 1 << 20
-"""Most similarities in memory."""
+BLOCK_ELEMENTS: Final = 1 << 20  # most similarities in memory
 
 
 class CacheSettings(Settings):

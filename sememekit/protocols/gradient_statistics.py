@@ -21,10 +21,8 @@ from sememekit.files import replace_file
 from sememekit.progress import OneStage, silent
 from sememekit.tasks.base import WordPredictor
 
-STATISTICS_FILE: Final = "gradient-statistics.safetensors"
-"""Their file in a run folder."""
-STATISTICS_BATCH: Final = 100
-"""Columns of a batch, as published."""
+STATISTICS_FILE: Final = "gradient-statistics.safetensors"  # their file in a run folder
+STATISTICS_BATCH: Final = 100  # columns of a batch, as published
 
 
 @dataclass(frozen=True)

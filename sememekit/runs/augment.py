@@ -15,8 +15,7 @@ from sememekit.data.prepared import PreparedData, token_type
 from sememekit.errors import DataError
 from sememekit.files import typed
 
-FILE = "augment.jsonl"
-"""The copy in the run folder, for ``--resume``."""
+FILE = "augment.jsonl"  # the copy in the run folder, for ``--resume``
 
 
 def augmented(

@@ -29,8 +29,7 @@ from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import RunSettings
 from sememekit.word_classes.file import read_clusters
 
-ENCODER = "encoder.json"
-"""File in the folder of a run with the return value of ``Encoder.keep``."""
+ENCODER = "encoder.json"  # file in the folder of a run with the return value of ``Encoder.keep``
 
 
 class ModelParts(NamedTuple):

@@ -16,8 +16,7 @@ from sememekit.runs.uncut import CUT_FIRST, cuts, refuse_uncut, refuse_unknown, 
 from sememekit.tasks.base import LabelPredictor, require
 from sememekit.text.segmenters import Segmenter
 
-Text = str | Sequence[str]
-"""A text as it is written, or its words."""
+Text = str | Sequence[str]  # a text as it is written, or its words
 
 
 class Classifier(NamedTuple):

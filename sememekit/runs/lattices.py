@@ -24,8 +24,7 @@ from sememekit.text.sentencepieces import SentencePieces
 Decoding = Literal["viterbi", "posterior"]
 
 LINES_AT_ONCE: Final = 64
-LONGEST: Final = 400
-"""Most tokens of a sentence; a longer line is cut, if possible after a sentence mark."""
+LONGEST: Final = 400  # most tokens of a sentence; a longer line is cut, if possible after a sentence mark
 
 _MARKS: Final = frozenset("。！？；，、.!?;,")
 _BLANK: Final = "▁"

@@ -40,8 +40,7 @@ CLUSTERS = "clusters.json"
 SIGNATURE = "data.json"
 TRAIN_COUNTS = "train-counts.txt"
 
-Which = Literal["best", "last"]
-"""Weights of a run: the best by validation, or the last."""
+Which = Literal["best", "last"]  # weights of a run: the best by validation, or the last
 
 
 class OfRun(Record):

@@ -42,8 +42,7 @@ from sememekit.training.checkpoint import PUSHED
 from sememekit.training.manifest import KEPT
 from sememekit.training.snapshots import NAME, split_shared, step_of
 
-HUB: Final = "hf://"
-"""Prefix of ``owner/name`` for a repository of the Hugging Face hub."""
+HUB: Final = "hf://"  # prefix of ``owner/name`` for a repository of the Hugging Face hub
 CARD: Final = "README.md"
 FORMAT: Final = 1
 _MANIFEST: Final = "manifest.json"

@@ -14,12 +14,9 @@ from sememekit.text.scripts import HAN
 from sememekit.text.segmenters import Segmenter, WhiteSpace
 from sememekit.text.vocabulary import UNKNOWN
 
-UNCUT_SHARE: Final = 0.2
-"""Least share of texts with unsegmented Chinese at which a command segments or stops."""
-CUT_FIRST: Final = "cut it first: sememekit segment"
-"""Advice if no segmenter is at hand."""
-_SENTENCE: Final = 4
-"""Least characters of a text of one unknown word that counts as unsegmented Chinese."""
+UNCUT_SHARE: Final = 0.2  # least share of texts with unsegmented Chinese at which a command segments or stops
+CUT_FIRST: Final = "cut it first: sememekit segment"  # advice if no segmenter is at hand
+_SENTENCE: Final = 4  # least characters of a text of one unknown word that counts as unsegmented Chinese
 
 
 def cuts(run: Run) -> bool:

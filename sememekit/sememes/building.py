@@ -14,8 +14,7 @@ from sememekit.sememes.lexicon import Lexicon, Sense
 from sememekit.sememes.special_tokens import PRIVATE, PUNCTUATION, UNKNOWN, SpecialTokens, is_punctuation
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry, merge_senses
 
-BLANK = "▁"
-"""Mark for the blank before a word in the pieces of a tokenizer."""
+BLANK = "▁"  # mark for the blank before a word in the pieces of a tokenizer
 _TO_HALF_WIDTH = {0x3000: 0x20, **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}}
 _TO_FULL_WIDTH = {half: full for full, half in _TO_HALF_WIDTH.items()}
 
@@ -55,8 +54,7 @@ def build_graph(vocabulary: HasTokens, lexicons: Sequence[Lexicon], lemmas: Lemm
     return SememeGraph(entries, vocabulary.fingerprint, sources, history)
 
 
-_LIKE: Final = 20
-"""Size of the groups of words of like frequency in which a control exchanges senses."""
+_LIKE: Final = 20  # size of the groups of words of like frequency in which a control exchanges senses
 
 
 def _exchange(entries: list[WordEntry], name: str, seed: int) -> None:

@@ -23,8 +23,7 @@ from sememekit.errors import DataError
 from sememekit.sememes.lexicon import CHINESE_RUN
 
 MARKS = frozenset("#%$*+&@?!~^")
-MAX_DEPTH = 60
-"""Deepest nesting that is read; definitions in HowNet nest up to about ten levels."""
+MAX_DEPTH = 60  # deepest nesting that is read; definitions in HowNet nest up to about ten levels
 
 _CLOSING = {"{": "}", "(": ")", '"': '"', "<": ">"}
 _DELIMITERS = frozenset('{}()<>"=,;:|')
@@ -172,8 +171,7 @@ class _Parser:
 
 
 ROOT: Final = "root"
-PLAIN: Final = "plain"
-"""The role of a sememe without relation and without mark."""
+PLAIN: Final = "plain"  # the role of a sememe without relation and without mark
 
 
 class Place(NamedTuple):

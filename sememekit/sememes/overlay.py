@@ -25,8 +25,7 @@ from sememekit.sememes.special_tokens import UNKNOWN
 from sememekit.sememes.word_entry import SenseEntry, WordEntry
 
 HEADER: Final = "# sememekit overlay 1"
-SOURCE: Final = "overlay"
-"""The source of a word that has sememes from an overlay alone."""
+SOURCE: Final = "overlay"  # the source of a word that has sememes from an overlay alone
 NUM_NEAREST: Final = 5
 
 

@@ -88,8 +88,7 @@ class GraphReport(Record):
     """Remarks: words known by their lemma, edges dropped."""
 
 
-_COMPARED: Final = 200
-"""Number of sememes of a source that are compared with other sources."""
+_COMPARED: Final = 200  # number of sememes of a source that are compared with other sources
 
 
 def source_remarks(uses: Sequence[LexiconUse], lexicons: Sequence[Lexicon], by_hand: Sequence[bool]) -> list[str]:
@@ -167,8 +166,7 @@ def _ratio(part: float | np.integer, whole: float | np.integer) -> float:
     return float(part) / float(whole) if whole else 0.0
 
 
-FEW: Final = 20
-"""The gate of a sememe with fewer tokens than this is hardly trained."""
+FEW: Final = 20  # the gate of a sememe with fewer tokens than this is hardly trained
 
 
 def counts_of_added(

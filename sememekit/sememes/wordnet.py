@@ -21,8 +21,7 @@ from sememekit.files import at_home, decode, read_bytes
 NAMES: Final = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
 """Part of speech -> ending of the names of its files. Satellite adjectives (``s``) are in ``data.adj``."""
 
-DEBIAN: Final = Path("/usr/share/wordnet")
-"""Folder of Debian's package wordnet-base."""
+DEBIAN: Final = Path("/usr/share/wordnet")  # folder of Debian's package wordnet-base
 _POINTER_FILE: Final = {"n": "n", "v": "v", "a": "a", "s": "a", "r": "r"}
 _MARKER: Final = re.compile(r"\((?:a|p|ip)\)$")
 

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 Kind = Literal["words", "labels", "texts", "influence", "lattices"]
 """Questions that commands can ask of a model: see ``Task.kinds``."""
 
-Carry = tuple[Tensor, ...]
-"""State that one batch passes to the next, as tensors that a checkpoint can store."""
+Carry = tuple[Tensor, ...]  # state that one batch passes to the next, as tensors that a checkpoint can store
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,8 @@ from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.vectors import VectorCoverage, load_vectors, vector_coverage
 from sememekit.text.vocabulary import Vocabulary
 
-_LONG: Final = 1000
-_TIMES_USUAL: Final = 20
-"""Words of a text, and length over the median length, above which ``train`` warns."""
+_LONG: Final = 1000  # words of a text above which ``train`` warns
+_TIMES_USUAL: Final = 20  # length of a text over the median length above which it warns
 
 
 class TextBatch(NamedTuple):

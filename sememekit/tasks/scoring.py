@@ -15,10 +15,8 @@ from sememekit.decoders.base import Decoder
 from sememekit.measure.perplexity import Scored
 from sememekit.progress import OneStage
 
-ENDS: Final = ("。", "！", "？", ".", "!", "?")
-"""Words that end a sentence in a text without ``<eos>``."""
-BLOCK: Final = 40
-"""Tokens of a block that counts as a sentence in a text without sentence ends."""
+ENDS: Final = ("。", "！", "？", ".", "!", "?")  # words that end a sentence in a text without ``<eos>``
+BLOCK: Final = 40  # tokens of a block that counts as a sentence in a text without sentence ends
 WITH_END: Final = "sentences, each with its <eos>"
 
 PAIRS: Final = {"columns": "pairs", "state": "source", "eos": "predicted"}

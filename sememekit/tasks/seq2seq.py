@@ -31,8 +31,7 @@ from sememekit.tasks.vectors import StartSettings
 from sememekit.tasks.writing import TeacherForced, TextWriter
 from sememekit.text.vocabulary import Vocabulary
 
-TEXTS = ("source", "target")
-"""The texts of an example, in order."""
+TEXTS = ("source", "target")  # the texts of an example, in order
 _EXAMPLES_AT_ONCE = 1 << 16
 _PREPARE = "write pairs with: sememekit preprocess gigaword|lcsts|peoples-daily-headlines|switchboard SOURCE --out DIR"
 

@@ -90,8 +90,7 @@ def load_vectors(file: str, vocabulary: Vocabulary, embedding: nn.Embedding, dev
     return known
 
 
-SHORT = 0.1
-"""Initial word vectors of the papers' language models are uniform in +- this."""
+SHORT = 0.1  # initial word vectors of the papers' language models are uniform in +- this
 
 
 def spread_of(length: float, size: int) -> float:

@@ -95,8 +95,7 @@ class TextWriter(Task):
         )
 
 
-Predictor = WordPredictor | TextWriter
-"""Tasks whose output layer gives single words probabilities, from one context each."""
+Predictor = WordPredictor | TextWriter  # tasks whose output layer gives single words probabilities, from one context each
 
 
 def predictor(task: Task, command: str) -> Predictor:

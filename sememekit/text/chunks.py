@@ -19,8 +19,7 @@ from sememekit.files import read_text
 from sememekit.text.vocabulary import Vocabulary, parse_count
 
 CHUNKS: Final = "chunks.tsv"
-LONGEST: Final = 1000
-"""Most words of an n-gram; a limit, since the table of ``windows`` has an entry for each length."""
+LONGEST: Final = 1000  # most words of an n-gram; a limit, since the table of ``windows`` has an entry for each length
 _REMEDY: Final = "write it with: sememekit preprocess DATASET SOURCE --chunks N --chunk-length L --out DIR"
 
 

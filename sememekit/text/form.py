@@ -21,8 +21,7 @@ TIME: Final = "<time>"
 CLASSES: Final = frozenset({NUMBER, YEAR, DATE, TIME})
 """The paper writes ``<time>`` where the released files have ``<hour>``; sememe graphs know both."""
 
-HALF_WIDTH_RULE: Final = "full-width letters, digits, % . / to half width"
-"""Description of ``to_half_width`` for signatures."""
+HALF_WIDTH_RULE: Final = "full-width letters, digits, % . / to half width"  # description of ``to_half_width`` for signatures
 CLASSES_RULE: Final = "whole words that are numbers to <N>, years to <year>, days to <date>, hours to <time>; months stay words"
 """Description of ``classify`` for signatures."""
 RULE: Final = f"{HALF_WIDTH_RULE}; surname and given name joined; {CLASSES_RULE}"
@@ -154,9 +153,8 @@ _NUMBER_WORD: Final = re.compile(r"(?<!\S)[+-]?(?:\d+(?:[.,:/-]\d+)*|[.,]\d+)%?(
 
 _WORD: Final = re.compile(r"\S+")
 
-OPENING: Final = ("<s>", "<bos>", "<sos>")
-CLOSING: Final = ("</s>", "<eos>")
-"""Sentence end marks that other programs write into text."""
+OPENING: Final = ("<s>", "<bos>", "<sos>")  # marks of the begin of a sentence that other programs write into text
+CLOSING: Final = ("</s>", "<eos>")  # likewise of its end
 
 
 def has_ends(text: str) -> bool:

@@ -17,10 +17,8 @@ from sememekit.files import at_home, needed, read_object, refuse_odd_files
 from sememekit.text.scripts import EAST_ASIAN
 from sememekit.text.vocabulary import END, STOP, UNKNOWN
 
-PREFIX: Final = "hf:"
-"""Prefix of a model folder on the command line: ``--encoder hf:PATH``."""
-PIECES: Final = "pieces.json"
-"""File of a tokenizer in prepared data and runs; see ``HuggingFacePieces.content``."""
+PREFIX: Final = "hf:"  # prefix of a model folder on the command line: ``--encoder hf:PATH``
+PIECES: Final = "pieces.json"  # file of a tokenizer in prepared data and runs; see ``HuggingFacePieces.content``
 FORMAT: Final = 1
 
 Blanks = Literal["auto", "always", "never"]

@@ -10,8 +10,7 @@ from sememekit.errors import DataError
 from sememekit.files import read_bytes
 from sememekit.text.vocabulary import UNKNOWN
 
-_LONGEST: Final = 1 << 30
-"""Longest training sentence in bytes; SentencePiece silently drops sentences above 4192."""
+_LONGEST: Final = 1 << 30  # longest training sentence in bytes; SentencePiece silently drops sentences above 4192
 
 PieceModel = Literal["unigram", "bpe"]
 

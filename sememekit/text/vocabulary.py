@@ -16,8 +16,7 @@ from sememekit.files import read_text
 
 UNKNOWN: Final = "<unk>"
 END: Final = "<eos>"
-STOP: Final = "</s>"
-"""End mark of targets of pairs, and of sentences prepared with the vocabulary of pairs."""
+STOP: Final = "</s>"  # end mark of targets of pairs, and of sentences prepared with the vocabulary of pairs
 
 LARGEST_COUNT: Final = 2**63 - 1
 

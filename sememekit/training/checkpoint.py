@@ -35,8 +35,7 @@ from sememekit.training import snapshots
 from sememekit.training.manifest import KEPT, MANIFEST, check_manifest, hashes, replace_listed, write_manifest
 
 FORMAT = 1
-PUSHED = "run.json"
-"""A file that marks the output of ``push``; a run folder does not have it."""
+PUSHED = "run.json"  # a file that marks the output of ``push``; a run folder does not have it
 _LOCK = ".lock"
 
 

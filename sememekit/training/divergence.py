@@ -14,11 +14,9 @@ from sememekit.training.state import TrainingState
 SURELY: Final = 1.5
 """A perplexity above this multiple of the perplexity of the uniform distribution is divergence, even if the loss fell."""
 
-ROSE: Final = 0.05
-"""Rise of a training loss in nats that exceeds the differences between batches of an untrained model."""
+ROSE: Final = 0.05  # rise of a training loss in nats that exceeds the differences between batches of an untrained model
 
-NOTHING: Final = 1e-8
-"""Below this share of the first rate, steps are smaller than float32 can store, and nothing is learned."""
+NOTHING: Final = 1e-8  # below this share of the first rate, steps are smaller than float32 can store, and nothing is learned
 
 
 def worse_than_guessing(progress: TrainingState, value: float, uniform: float) -> bool:

@@ -16,8 +16,7 @@ from sememekit.training.metrics import ChangeReport, EpochReport, Report, StepRe
 
 PROJECT: Final = "sememekit"
 """Default project of Weights & Biases (WANDB_PROJECT names another), and default experiment of MLflow."""
-IDS: Final = "tracking.json"
-"""File in the run folder with the run's id in each tracker, with which a resumed run continues."""
+IDS: Final = "tracking.json"  # file in the run folder with the run's id in each tracker, with which a resumed run continues
 
 
 def values_of(report: Report) -> dict[str, float]:

@@ -31,8 +31,7 @@ VERSION: Final = 1
 _SHOWN: Final = 5
 _EXPECTED: Final = "expected 'word TAB cluster' lines, or JSON with \"clusters\": [[word, ...], ...]"
 
-Placement = tuple[str, int, str]
-"""A word, its cluster, and its place in the file (for messages)."""
+Placement = tuple[str, int, str]  # a word, its cluster, and its place in the file (for messages)
 
 
 def write_clusters(path: Path | str, vocabulary: Vocabulary, ids: Sequence[int] | NDArray[np.integer]) -> None:

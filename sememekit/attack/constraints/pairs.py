@@ -13,8 +13,7 @@ from sememekit.errors import DataError
 from sememekit.files import at_home, decode, read_bytes
 from sememekit.sememes.wordnet import read_wordnet
 
-Pairs = frozenset[frozenset[str]]
-"""Unordered pairs of two different words in lower case."""
+Pairs = frozenset[frozenset[str]]  # unordered pairs of two different words in lower case
 
 _PREFIX = "en_"
 

@@ -38,8 +38,7 @@ from sememekit.text.segmenters import Segmenter
 from sememekit.text.vocabulary import UNKNOWN
 
 _MOST_LABELS: Final = 1000
-_SHOWN: Final = 40
-"""Most labels in a message."""
+_SHOWN: Final = 40  # most labels in a message
 _BLOCK: Final = 1 << 20
 
 

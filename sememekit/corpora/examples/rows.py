@@ -15,8 +15,7 @@ from sememekit.files import typed, unpacked_name, warn
 from sememekit.text.form import has_ends
 from sememekit.text.reading import LINE_CAP, FaultCounter, Span, place, read_named, read_pieces, refuse_other_encoding
 
-_FEWEST_ROWS: Final = 20
-"""Number of further rows after which a label that only the first row has is reported."""
+_FEWEST_ROWS: Final = 20  # number of further rows after which a label that only the first row has is reported
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 

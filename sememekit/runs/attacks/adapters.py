@@ -26,10 +26,8 @@ Predict = Callable[[list[Any]], Any]
 Reads = Callable[[tuple[str, ...]], tuple[int, ...]]
 
 PICKLES: Final = (".joblib", ".pkl", ".pickle")
-_AT_ONCE: Final = 64
-"""Batch size of a model of transformers."""
-_TOLERANCE: Final = 1e-2
-"""Largest distance from 1 of the sum of a row that counts as probabilities, as in TextAttack."""
+_AT_ONCE: Final = 64  # batch size of a model of transformers
+_TOLERANCE: Final = 1e-2  # largest distance from 1 of the sum of a row that counts as probabilities, as in TextAttack
 
 
 @dataclass(frozen=True)

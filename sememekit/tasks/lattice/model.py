@@ -318,8 +318,7 @@ class Lattice(Task):
         return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}
 
 
-NOISE: Final = 0.1
-"""Noise on each initial vector, as a share of the spread, so that words with the same sememes can diverge."""
+NOISE: Final = 0.1  # noise on each initial vector, as a share of the spread, so that words with the same sememes can diverge
 
 
 def make_embedding(settings: LatticeSettings, entries: Entries, graph: SememeGraph | None) -> nn.Embedding:

@@ -10,8 +10,7 @@ from sememekit.errors import ConfigError
 from sememekit.tasks.lattice.states import GUMBEL, Rule
 from sememekit.tasks.vectors import spread_of
 
-LONG = 400
-"""Tokens of a sentence above which the user is warned of memory."""
+LONG = 400  # tokens of a sentence above which the user is warned of memory
 
 
 class LatticeSettings(config.Settings):
@@ -120,5 +119,4 @@ class LatticeSettings(config.Settings):
         return self.embedding_size + self.composed_size
 
 
-START_LENGTH = 3.0
-"""Root mean square length of a vector at the start; measured in docs/results/lattice.md."""
+START_LENGTH = 3.0  # root mean square length of a vector at the start; measured in docs/results/lattice.md

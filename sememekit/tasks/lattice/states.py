@@ -26,8 +26,7 @@ as the released code computes. ``segmental``: the encoder reads the tokens, and 
 TREES: Final = frozenset({"tree", "gumbel_tree"})
 """Rules that keep all arriving states, for an encoder that can step from several states at once."""
 
-GUMBEL: Final = ("gumbel", "gumbel_tree")
-"""Rules with noise and a temperature."""
+GUMBEL: Final = ("gumbel", "gumbel_tree")  # rules with noise and a temperature
 
 SAMPLED: Final = frozenset({"monte_carlo", *GUMBEL})
 """Rules that sample in training and take the most probable edge in evaluation."""
