@@ -112,8 +112,7 @@ class AttackFolder:
         return _unsealed(path, advice) if path.exists() else None
 
     def report(self) -> AttackReport:
-        """The report of a finished attack. Raises CheckpointError: it is unfinished, damaged, or does not match the other
-        files."""
+        """Return the report of a finished attack. CheckpointError: unfinished, damaged, or not of the other files."""
         self.results()
         if (report := self._report()) is None or report["stopped"]:
             raise CheckpointError(
@@ -206,8 +205,7 @@ def append_result(path: Path, result: ExampleResult) -> None:
 
 
 def whole_results(path: Path) -> dict[int, ExampleResult]:
-    """Return the results of a file by example, without an incomplete last line; empty without a file. Raises DataError: an
-    invalid line in the middle."""
+    """Return the results of a file by example, without a torn last line; empty without a file. DataError: a bad line."""
     found = {}
     for number, line in enumerate(path.read_bytes().split(b"\n")[:-1] if path.exists() else (), start=1):
         try:

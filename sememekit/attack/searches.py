@@ -55,13 +55,8 @@ class Search(ABC):
 def best_single_replacement(
     rows: Rows, where: NDArray[np.int64], space: Space, known: Scores | None = None
 ) -> Generator[Rows, Scores, tuple[Rows, Scores]]:
-    """Try all substitutes at one place of each row, and take the best if it beats the row; return rows and scores.
-
-    Args:
-        rows: (N, P).
-        where: (N,) the place of each row.
-        known: (N,) scores of the rows; None queries the rows, too.
-    """
+    """Try all substitutes at the place ``where`` (N,) of each row (N, P), and take the best if it beats the row; return rows
+    and scores. Without ``known`` scores (N,) the rows are queried, too."""
     sizes = space.sizes[where]
     trials = np.repeat(rows, sizes, axis=0)
     trials[np.arange(len(trials)), np.repeat(where, sizes)] = np.concatenate([np.arange(1, size + 1) for size in sizes])

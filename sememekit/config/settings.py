@@ -136,16 +136,10 @@ def read_settings(
     taken: Iterable[str] = (),
     homes: Mapping[str, str] | None = None,
 ) -> SettingsType:
-    """Turn a plain table, as TOML gives it, into settings.
-
-    Args:
-        where: opens the message of an error, such as ``[decoder]``.
-        slot: name of the table in ``--set``, such as ``decoder``.
-        beside, taken: for the message, further names of the caller, and keys that the caller sets. homes: for the message, keys
-        of other tables -> their table.
-
-    Raises ConfigError: naming every bad key.
-    """
+    """Turn a plain table, as TOML gives it, into settings; ``where`` opens the message of an error, such as ``[decoder]``.
+    ``slot``: name of the table in ``--set``, such as ``decoder``. For the message: further names of the caller (``beside``),
+    keys that the caller sets (``taken``), and keys of other tables -> their table (``homes``). Raises ConfigError: naming every
+    bad key."""
     try:
         settings = kind.model_validate(dict(table))
     except ValidationError as error:

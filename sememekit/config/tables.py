@@ -122,15 +122,13 @@ def apply_overrides(table: Mapping[str, Any], overrides: Sequence[str]) -> Table
 
 
 def named_variants(overrides: Sequence[str]) -> dict[str, str]:
-    """Return slot -> the variant chosen by overrides such as ``encoder.name=gru``; the last wins. Raises ConfigError as
-    ``apply_overrides``."""
+    """Return slot -> the variant of overrides such as ``encoder.name=gru``; the last wins. Errors as ``apply_overrides``."""
     split = [_split_override(override) for override in overrides]
     return {keys[0]: value for keys, value in split if _names_variant(keys, value)}
 
 
 def choose_variant(table: Mapping[str, Any], slot: str, name: str) -> Table:
-    """Return the table with ``name`` in ``slot``; other keys of the slot stay only if the variant is the same. Raises
-    ConfigError: the slot has no variants."""
+    """Return the table with ``name`` in ``slot``; other keys stay only with the same variant. ConfigError: it has none."""
     if slot not in VARIANT_SLOTS:
         raise ConfigError(
             f"[{slot}] does not choose a variant{nearest(slot, VARIANT_SLOTS)}; allowed: {', '.join(VARIANT_SLOTS)}"
@@ -189,8 +187,7 @@ def settings_typed_as_options() -> dict[str, str]:
 
 
 def read_overrides(overrides: Sequence[str], slots: Sequence[str]) -> Table:
-    """Return slot -> key -> value for overrides ``slot.key=value`` of plain settings. Raises ConfigError for an override that
-    is not ``slot.key=value``, or another slot."""
+    """Return slot -> key -> value for overrides ``slot.key=value``. ConfigError: another form, or another slot."""
     table: Table = {}
     for override in overrides:
         (slot, *keys), value = _split_override(override, slots)

@@ -152,8 +152,7 @@ def named_in(table: Mapping[str, Any]) -> dict[str, str]:
 
 
 def check_table(table: Mapping[str, Any], where: str) -> None:
-    """Refuse a table of the file ``where`` (recipe or run) that names code; see :func:`check_code`. Raises CheckpointError: a
-    slot is not a table."""
+    """Refuse a table of the file ``where`` that names code, as :func:`check_code`. CheckpointError: a slot is no table."""
     for slot, keys in table.items():
         if not isinstance(keys, Mapping):
             raise CheckpointError(

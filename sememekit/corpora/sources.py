@@ -36,8 +36,7 @@ _FORMS: Final = {".jsonl": ".jsonl", ".ndjson": ".jsonl", ".json": ".jsonl", ".p
 
 
 class CorpusFile(NamedTuple):
-    """A file and its split (None: to be divided); a file of a remote store is a ``corpora.places.RemoteFile`` with the same
-    interface."""
+    """A file and its split (None: to be divided); a file of a remote store is a ``corpora.places.RemoteFile``, used alike."""
 
     split: str | None
     path: Any
@@ -123,8 +122,7 @@ def unpack(
 
 
 def form_of(name: str) -> tuple[str, str]:
-    """Return the suffix of the compression and the format with columns (``.jsonl`` or ``.parquet``), each "" if none, in either
-    case."""
+    """Return the suffixes of the compression and of the format with columns (``.jsonl``, ``.parquet``), each "" if none."""
     plain = unpacked_name(name).lower()
     return packing_of(name), next((form for ending, form in _FORMS.items() if plain.endswith(ending)), "")
 

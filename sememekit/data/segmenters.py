@@ -21,8 +21,7 @@ MODELS: Final = {"sentencepiece": MODEL, "hf": PIECES}  # segmenter -> the file 
 
 
 def recorded_name(signature: Signature, where: Path) -> str:
-    """The name of the segmenter in a signature that was read from ``where``. Raises ConfigError: it names code that is not
-    trusted. Raises DataError: it names none."""
+    """The name of the segmenter in the signature ``where``. ConfigError: it is untrusted code. DataError: it has none."""
     name = signature.options.get("segmenter")
     if not isinstance(name, str):
         raise DataError(f"{where} names no segmenter; the file was changed after it was written")
@@ -73,8 +72,7 @@ def recorded_segmenter(signature: Signature, where: Path, *, words: Iterable[str
 
 
 def kept_words(folder: Path, signature: Signature) -> frozenset[str] | None:
-    """Return the words of the lexicon in a folder, or None if there was no lexicon. Raises DataError: the file is missing, or
-    its SHA-256 differs from the signature's."""
+    """Return the words of the lexicon in a folder; None without one. DataError: the file is missing or was changed."""
     if signature.lexicon is None:
         return None
     path = folder / LEXICON

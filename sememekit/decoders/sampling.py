@@ -191,15 +191,8 @@ class NormalisedScores(SampledDecoder):
 def linear_scores(
     contexts: Tensor, vectors: Tensor, bias: Tensor | None, words: Tensor | None, *, sparse: bool = False
 ) -> Tensor:
-    """Compute contexts . x_w + b_w for given words, or for all: (..., E) -> (..., W).
-
-    Args:
-        contexts: (..., E).
-        vectors: (V, E).
-        bias: (V,) or None.
-        words: (W,) distinct word ids, or None for all.
-        sparse: whether the gradient of the vectors of given words is sparse.
-    """
+    """Compute contexts . x_w + b_w: (..., E) -> (..., W), with ``vectors`` (V, E), and ``bias`` (V,) if any, of distinct
+    ``words`` (W,), or of all. With ``sparse`` the gradient of the vectors of given words is sparse."""
     if words is not None:
         vectors, bias = functional.embedding(words, vectors, sparse=sparse), None if bias is None else bias[words]
     return product_and_bias(contexts, vectors, bias)

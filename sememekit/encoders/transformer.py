@@ -39,14 +39,9 @@ class TransformerBlock(nn.Module):
             end.weight.data *= (2 * settings.num_layers) ** -0.5
 
     def forward(self, x_BTH: Tensor, past: State, bias: Tensor, turns: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-        """One block.
-
-        Args:
-            past: keys and values (B, C, H) of previous positions, keys before rotation.
-            bias: (B, 1, T, S) added to the scores of attention.
-            turns: see ``rotation``, of S positions.
-
-        Returns (B, T, H) outputs; keys and values (B, S, H), the past included."""
+        """One block. ``past``: keys and values (B, C, H) of previous positions, keys before rotation; ``bias`` (B, 1, T, S) is
+        added to the scores of attention; ``turns`` are the ``rotation`` of S positions. Returns (B, T, H) outputs; keys and
+        values (B, S, H), the past included."""
         length = x_BTH.shape[1]
         queries, keys, values = self.attention_in(self.attention_norm(x_BTH)).chunk(3, dim=-1)
         keys, values = torch.cat([past[0], keys], dim=1), torch.cat([past[1], values], dim=1)

@@ -132,11 +132,8 @@ class AttentionalRNN(nn.Module):
         return (*state, ended_BM.new_zeros(len(ended_BM), self.readout.out_features)) if self.feeding == "output" else state
 
     def forward(self, x_TBE: Tensor, state: State, memory: Memory, real: Tensor | None = None) -> Written:
-        """Compute the contexts of a known target (teacher forcing).
-
-        Args:
-            x_TBE: vectors of the previous words. real: (N,) requested positions t B + b, to save computation; None for all.
-        """
+        """Compute the contexts of a known target (teacher forcing) from vectors of the previous words; ``real`` (N,) are the
+        requested positions t B + b, to save computation; None for all."""
         with torch.autocast(x_TBE.device.type, enabled=False):
             write = self._together if self.feeding == "none" else self._by_step
             return write(x_TBE, state, memory, real)

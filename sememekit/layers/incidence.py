@@ -113,13 +113,9 @@ def _sums(x: Tensor, members: Tensor, offsets: Tensor, weight: Tensor | None) ->
 
 
 def segment_logsumexp(x: Tensor, segment: Tensor, num_segments: int) -> Tensor:
-    """Log of the sum of exponentials of the rows of each segment, each segment shifted by its own maximum.
-
-    Args:
-        x: (S, ...) log-space values.
-        segment: (S,) the segment of each row, 0 .. num_segments - 1; each segment has at least one row.
-
-    Returns (num_segments, ...): never -inf or NaN for finite ``x``, since the largest term counts as exp(0)."""
+    """Log of the sum of exponentials of the rows of each segment, each segment shifted by its own maximum. ``x``: (S, ...)
+    log-space values; ``segment``: (S,) 0 .. num_segments - 1, each with at least one row. Returns (num_segments, ...): never
+    -inf or NaN for finite ``x``, since the largest term counts as exp(0)."""
     shape = (num_segments, *x.shape[1:])
     with torch.no_grad():
         rows = segment.view(-1, *[1] * (x.ndim - 1)).expand_as(x)

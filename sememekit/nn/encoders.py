@@ -311,8 +311,7 @@ class AWDLSTM(nn.Module):
 
 
 def _checked(encoder: _Recurrent | AWDLSTM, x: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Return inputs with time first, and lengths on the CPU; refuse inputs without a step or of another width, and lengths that
-    do not fit the rows."""
+    """Return inputs with time first, and lengths on the CPU; refuse inputs and lengths that do not fit the encoder."""
     name, order = type(encoder).__name__, "(B, T, E)" if encoder.batch_first else "(T, B, E)"
     if isinstance(x, PackedSequence):
         raise TypeError(

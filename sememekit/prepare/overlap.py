@@ -96,8 +96,7 @@ def _of_examples(examples: Examples) -> Iterator[Hashes]:
 
 
 def _hashes(tokens: npt.NDArray[np.unsignedinteger], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> Hashes:
-    """sum_j mix(t_(start + j)) b^j modulo 2^64 of parts of a block: the hash of Karp and Rabin (1987), here from the prefix
-    sums of the block."""
+    """sum_j mix(t_(start + j)) b^j modulo 2^64 of parts of a block (Karp and Rabin 1987), from the block's prefix sums."""
     powers, inverses = np.full((2, len(tokens) + 1), np.uint64(1))
     powers[1:], inverses[1:] = np.uint64(_BASE), np.uint64(_INVERSE)
     powers, inverses = np.cumprod(powers), np.cumprod(inverses)

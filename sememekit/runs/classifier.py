@@ -46,13 +46,9 @@ class Classifier(NamedTuple):
         refuse_unknown(self.run, chain.from_iterable(words), where)
 
     def probabilities(self, examples: Sequence[Sequence[Text] | str]) -> npt.NDArray[np.float64]:
-        """(n, C) probabilities of the labels.
-
-        Args:
-            examples: n examples, each a tuple of its N texts; for N = 1 also the text alone. A text is a string, which is
-                segmented like the training data, or a list of words. Words outside the vocabulary are ``<unk>``.
-
-        Raises DataError: for another number of texts or a text without words, with the number of the example, from 1."""
+        """(n, C) probabilities of the labels of n examples, each a tuple of its N texts; for N = 1 also the text alone. A text
+        is a string, which is segmented like the training data, or a list of words. Words outside the vocabulary are ``<unk>``.
+        Raises DataError: another number of texts, or a text without words, with the number of the example, from 1."""
         vocabulary, ids = self.run.vocabulary, []
         for number, example in enumerate(examples, start=1):
             texts = (example,) if isinstance(example, str) else tuple(example)

@@ -72,16 +72,9 @@ class ShareReport(Record):
 
 
 def push_run(run: Run | Path | str, target: str, card: str, *, which: Which = "best", public: bool = False) -> ShareReport:
-    """Write a run with its card to a folder, or to a repository of the Hugging Face hub.
-
-    Args:
-        target: a new folder, or ``hf://owner/name``, which is created if absent.
-        which: the weights of the best epoch by validation, or of the last.
-        public: whether a new repository is open to all.
-
-    Paths in the plan lose their folders. Raises ConfigError: ``target`` is taken, or the hub refuses. Raises
-    CheckpointError: as ``Run.open``.
-    """
+    """Write a run with its card to a new folder, or to a repository of the Hugging Face hub (``hf://owner/name``), which is
+    created if absent, open to all with ``public``. Paths in the plan lose their folders. Raises ConfigError: ``target`` is
+    taken, or the hub refuses. Raises CheckpointError: as ``Run.open``."""
     opened = Run.open(run, which=which, device="cpu")
     contents, snapshot = _contents(opened, which)
     files = {**contents, CARD: card.encode()}

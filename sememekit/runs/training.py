@@ -78,13 +78,9 @@ def _clusters_that_stay(plan: Plan, steps_an_epoch: int) -> tuple[str, ...]:
 def open_training(
     table: Mapping[str, Any], out: Path, *, resume: bool, on_remark: Callable[[str], None], ranks: Ranks = ALONE
 ) -> Iterator[Training]:
-    """Begin or continue a run, with its lock held inside the block. The first process writes and locks; all read ``out``.
-
-    Args:
-        table: slot -> keys, as recipes and overrides give it. With ``resume`` it must agree with the run.
-        out: the run folder: absent or empty, or a run to continue.
-        on_remark: called with each remark to show before training begins; see ``jobs.train.train``.
-
+    """Begin or continue a run, with its lock held inside the block. The first process writes and locks; all read ``out``, which
+    is absent or empty, or a run to continue. ``table``: slot -> keys, as recipes and overrides give it; with ``resume`` it must
+    agree with the run. ``on_remark`` is called with each remark to show before training begins; see ``jobs.train.train``.
     Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or nothing to
     resume."""
     with ExitStack() as held:
@@ -140,8 +136,7 @@ def open_training(
 
 
 def _open_folder(out: Path, ranks: Ranks, held: ExitStack) -> RunFolder:
-    """Return the folder of a resumed run; ``held`` keeps its lock. It is opened again under the lock, to see all changes of the
-    previous writer."""
+    """Return the folder of a resumed run, opened under its lock, which ``held`` keeps, to see all earlier changes."""
     if ranks.leads:
         held.enter_context(RunFolder.open(out).locked())
     ranks.wait()
@@ -225,8 +220,7 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
 
 
 def _restore(trainer: Trainer, out: Path) -> None:
-    """Set a trainer to the state of the last snapshot; CheckpointError if the state is of another version, or the best snapshot
-    is torn."""
+    """Restore the last snapshot. CheckpointError: its state is of another version, or the best snapshot is torn."""
     snapshot = trainer.folder.load("last", with_trainer=True)
     load_weights(trainer.task, snapshot.weights, out)
     trainer.folder.check_best()  # the end of the training, or a better one, may be days away

@@ -66,8 +66,7 @@ class Writer(NamedTuple):
     segmenter: Segmenter | None  # segmenter of the training data; None if texts have blanks between words
 
     def words(self, text: str) -> list[str]:
-        """Return the words of a text, segmented and normalised as the training data. Words of the vocabulary in angle brackets,
-        as ``<unk>``, stay whole."""
+        """Return the words of a text, cut as the training data; words of the vocabulary such as ``<unk>`` stay whole."""
         text = self.run.form().text(without_ends(text))
         if self.segmenter is None:
             return text.split()
@@ -103,12 +102,9 @@ def told_of_cut(cut: int, sources: int, words: int) -> str:
 
 
 def load_writer(run: Path | Run, *, apart: bool = False, command: str = "generate") -> Writer:
-    """Load a trained model that writes texts; errors name the ``command``.
-
-    Args:
-        apart: texts have blanks between words and are not segmented.
-
-    Raises ConfigError: the model writes no texts. Raises DataError: the segmenter of its data is not available."""
+    """Load a trained model that writes texts; errors name the ``command``. With ``apart`` texts have blanks between words and
+    are not segmented. Raises ConfigError: the model writes no texts. Raises DataError: the segmenter of its data is not
+    available."""
     loaded = Run.open(run)
     task = require(loaded.task, TextWriter, command)
     return Writer(loaded, task, None if apart else loaded.segmenter())

@@ -69,8 +69,7 @@ def _exchange(entries: list[WordEntry], name: str, seed: int) -> None:
 
 
 def spellings(word: str) -> Iterator[str]:
-    """Return the word as it is, with its ASCII in half width and in full width, and without the blank mark of a piece, each
-    once."""
+    """Return the word as it is, with its ASCII in half and in full width, and without the blank mark of a piece, each once."""
     forms = (word, word.translate(_TO_HALF_WIDTH), word.translate(_TO_FULL_WIDTH), word.removeprefix(BLANK) or word)
     return iter(dict.fromkeys(forms))
 

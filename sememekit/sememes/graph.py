@@ -251,8 +251,7 @@ class SememeGraph:
 
 
 def graph_at(path: Path) -> SememeGraph:
-    """Read the graph of a file or of a run folder. Raises ConfigError: the folder has none. Raises GraphError: as
-    ``SememeGraph.load``."""
+    """Read the graph of a file or of a run folder. ConfigError: the folder has none. GraphError: as ``SememeGraph.load``."""
     file = path / "graph.json" if path.is_dir() else path
     if path.is_dir() and not file.exists():
         raise ConfigError(f"--graph {path}: this folder keeps no graph.json; give a run with a graph, or a graph file")

@@ -195,8 +195,7 @@ def similarity(
 
 
 def read_pairs(path: Path) -> list[tuple[str, str, float | None]]:
-    """Read lines of two words and possibly a number, with tabs or blanks between; a first line without the number is a header.
-    Raises DataError: any other line."""
+    """Read lines of two words and maybe a number, tabs or blanks between; maybe a header first. DataError: another line."""
     text = read_text(path, lambda why: DataError(f"--pairs {why}"))
     pairs: list[tuple[str, str, float | None]] = []
     for number, line in ((number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()):

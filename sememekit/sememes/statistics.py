@@ -111,8 +111,7 @@ def source_remarks(uses: Sequence[LexiconUse], lexicons: Sequence[Lexicon], by_h
 
 
 def graph_statistics(graph: SememeGraph, counts: Sequence[int] | NDArray[np.integer]) -> GraphStatistics:
-    """Coverage and averages of a graph of V words; ``counts`` (V,) are in the order of ``graph.words``. Raises GraphError when
-    the counts are not V."""
+    """Coverage and averages of a graph of V words; ``counts`` (V,) follow ``graph.words``. GraphError: they are not V."""
     counts = np.asarray(counts, dtype=np.int64)
     if counts.shape != (graph.num_words,):
         raise GraphError(f"statistics need one count for each of the {graph.num_words} words, given shape {counts.shape}")

@@ -60,8 +60,7 @@ class WordNet:
         return {(synset.part_of_speech, synset.offset): synset for synset in self.synsets}
 
     def antonyms(self) -> frozenset[frozenset[str]]:
-        """All pairs of antonyms, in lower case, underscores for blanks. Raises DataError for a pointer to a word that does not
-        exist, with file and line."""
+        """All pairs of antonyms, in lower case, ``_`` for blanks. DataError, with file and line: a pointer to no word."""
         pairs = set()
         for synset in self.synsets:
             for own, target, other in synset.opposites:
@@ -98,8 +97,7 @@ def wordnet_folder(path: str = "") -> Path:
 
 
 def read_wordnet(path: str = "") -> WordNet:
-    """Read the four data files of the folder ``path``, or of Debian's. Raises DataError: a file is absent, is not text, or has
-    a line that is no synset."""
+    """Read the four data files of the folder ``path``, or of Debian's. DataError: absent, no text, or a line is no synset."""
     folder = wordnet_folder(path)
     synsets: list[Synset] = []
     digest = hashlib.sha256()

@@ -161,8 +161,7 @@ def open_segmenter(
 
 @cache
 def _usual_jieba() -> Any:
-    """Return jieba with its own dictionary, which takes a second to load. jieba's cache in the shared temporary folder is not
-    read, since any program could write to it."""
+    """Return jieba with its own dictionary, without its cache in the temporary folder, to which any program could write."""
     import logging
 
     import jieba

@@ -164,8 +164,7 @@ class RunFolder:
             self.plan = dict(plan)
 
     def pointer(self) -> dict[str, str]:
-        """Return the names of the snapshots "last" and "best", if any. Raises CheckpointError, naming the newest complete
-        snapshot: the file is torn, or was lost."""
+        """Return the snapshots "last" and "best", if any. CheckpointError, naming the newest whole one: torn or lost."""
         return self._read_pointer()[0]
 
     def _read_pointer(self) -> tuple[dict[str, str], list[str]]:
@@ -292,8 +291,7 @@ class RunFolder:
                     raise
 
     def check_best(self) -> None:
-        """Compare the best snapshot (if not the last) with its manifest. Raises CheckpointError: it is torn; a pointer to
-        complete snapshots is offered."""
+        """Compare the best snapshot (if not the last) with its manifest. CheckpointError: it is torn; another is offered."""
         pointer = self.pointer()
         best = pointer.get("best")
         if best is None or best == pointer["last"]:

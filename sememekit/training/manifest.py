@@ -43,8 +43,7 @@ def read_manifest(folder: Path) -> dict[str, str]:
 
 
 def check_manifest(folder: Path) -> None:
-    """Compare every fixed file of a run with the manifest. Raises CheckpointError: a file is missing, was changed, or was added
-    later."""
+    """Compare every fixed file of a run with the manifest. CheckpointError: one is missing, was changed, or was added."""
     if not (folder / MANIFEST).is_file():
         raise CheckpointError(f"{folder / MANIFEST} is missing; {remedy(folder)}")
     listed = read_manifest(folder)

@@ -93,8 +93,7 @@ def append(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Return all records, without an incomplete last line and NUL bytes of a power cut. Raises CheckpointError: naming a line
-    that is not a report."""
+    """Return all records, without a torn last line and NUL bytes of a power cut. CheckpointError: a line is no report."""
     if not is_there(path, CheckpointError):
         return []
     raw = read_bytes(path, CheckpointError)

@@ -14,8 +14,7 @@ from sememekit.training.settings import OptimizerSettings
 
 
 def make_optimizer(settings: OptimizerSettings, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-    """Plain SGD, Adam or Adagrad over ``parameters``; the trainer clips. Raises ConfigError: ``initial_accumulator`` for an
-    optimiser that has none."""
+    """Plain SGD, Adam or Adagrad; the trainer clips. ConfigError: ``initial_accumulator`` for an optimiser without one."""
     if settings.initial_accumulator and settings.name != "adagrad":
         raise ConfigError(
             f"[optimizer] initial_accumulator = {settings.initial_accumulator:g} belongs to adagrad, "

@@ -68,8 +68,7 @@ def free_name(checkpoints: Path, step: int) -> str:
 
 
 def write_snapshot(folder: Path, model: nn.Module, trainer: Mapping[str, Any], run: Mapping[str, Any] | None = None) -> None:
-    """Write a snapshot: the state dict of ``model``, each shared tensor once, and a tree as ``flatten`` takes it. ``run``
-    identifies the run."""
+    """Write the state dict of ``model``, each shared tensor once, a tree as ``flatten`` takes it, and the record of its run."""
     weights, aliases = split_shared(model.state_dict())
     tensors: dict[str, Tensor] = {}
     document = {"aliases": aliases, "state": flatten(dict(trainer), tensors, "trainer"), "run": dict(run or {})}

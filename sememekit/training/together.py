@@ -24,13 +24,9 @@ _INTEGERS: Final = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int
 
 
 def reduce_gradients(parameters: Sequence[nn.Parameter], ranks: Ranks, weight: int, count: int) -> int:
-    """Replace the gradients of this rank by the gradients of the whole batch; return the ``count`` over all ranks.
-
-    Args:
-        parameters: in the same order on every rank. A gradient on any rank exists on all afterwards.
-        weight: divisor of this rank's loss; 0 without an example.
-        count: predictions of this rank.
-    """
+    """Replace the gradients of this rank by the gradients of the whole batch; return the ``count`` of predictions over all
+    ranks. ``parameters`` are in the same order on every rank; a gradient on any rank exists on all afterwards. ``weight`` is
+    the divisor of this rank's loss; 0 without an example."""
     if ranks.size == 1:
         return count
     total, counted, *used = ranks.sum([weight, count, *(parameter.grad is not None for parameter in parameters)])

@@ -300,8 +300,7 @@ class Trainer:
         return self.ranks.leaders(valid)
 
     def _save(self, *, best: bool) -> str:
-        """Write a snapshot with the averaged weights, if any. Raises TrainingError, with nothing written: a weight is not
-        finite."""
+        """Write a snapshot with the averaged weights, if any. TrainingError, with nothing written: a weight is not finite."""
         self._check_weights()
         together.check_same_weights(self.task, self.ranks, f"after step {self.progress.step}")
         with self.average.averaged_weights():

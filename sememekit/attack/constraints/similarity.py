@@ -84,8 +84,7 @@ class Similarity(TextConstraint):
         return np.stack([self._vectors.matrix[found].sum(axis=0, dtype=np.float64) for found in rows])
 
     def _steps(self, word: str, substitutes: tuple[str, ...]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the difference that each choice at a place makes to the sum (no change first), and whether its vector is near
-        enough."""
+        """Return the difference that each choice at a place makes to the sum (none first), and whether its vector is near."""
         rows = [self._row(other) for other in substitutes]
         step_CE = np.zeros((1 + len(rows), self._vectors.size))
         before = self._row(word)

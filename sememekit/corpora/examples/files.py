@@ -75,8 +75,7 @@ def files_of_splits(
 
 
 def side_by_side(path: Path, kind: ExampleSet) -> list[Path]:
-    """Return the parallel files of ``path``, itself included, such as ``s2.dev`` and ``labels.dev`` for ``s1.dev``. Raises
-    DataError when a file is absent."""
+    """Return the parallel files of ``path``, such as ``s2.dev`` and ``labels.dev`` of ``s1.dev``. DataError: one is absent."""
     if kind.reads_folder(path):
         return [path]
     return [require_file(path.with_name(name)) for name in kind.beside_names(path.name)]

@@ -104,8 +104,7 @@ def _without_surrogates(record: dict[str, Any], where: str, faults: FaultCounter
 
 
 def value_of(record: Mapping[str, Any], keys: Sequence[str], where: str, hint: str = "") -> tuple[str, Any]:
-    """Return the first key of the record among ``keys``, in any case, and its value. Raises DataError, ending with ``hint``: it
-    has none."""
+    """Return the first of ``keys`` that a record has, in any case, and its value. DataError, ending with ``hint``: none."""
     folded = {key.strip().casefold(): value for key, value in record.items()}
     for key in keys:
         if key.casefold() in folded:

@@ -43,14 +43,9 @@ class Adapted:
 
 
 def adapted(victim: Any, *, logits: bool = False) -> Adapted:
-    """Adapt an object of the user as a victim.
-
-    Args:
-        victim: a pipeline of transformers that classifies texts, a model wrapper of TextAttack, anything with
-            ``predict_proba``, a bound method of it, or a function.
-        logits: apply a softmax, since the outputs are logits; an attribute ``logits`` of the victim has the same effect.
-
-    Raises ConfigError: it cannot be called, or does not return probabilities of labels."""
+    """Adapt an object of the user as a victim: a pipeline of transformers that classifies texts, a model wrapper of TextAttack,
+    anything with ``predict_proba``, a bound method of it, or a function. With ``logits``, or an attribute of that name, a
+    softmax is applied to its outputs. Raises ConfigError: it cannot be called, or does not return probabilities of labels."""
     if _is_a(victim, "transformers", "Pipeline"):
         if logits:
             raise ConfigError("attack: a pipeline of transformers gives probabilities; leave logits out")
@@ -80,8 +75,7 @@ def _is_a(victim: Any, package: str, name: str) -> bool:
 
 
 def _of_logits(function: Predict, *, where_needed: bool = False) -> Predict:
-    """Turn a function of logits into one of probabilities; ``where_needed``: convert only rows that do not sum to 1, as
-    TextAttack does."""
+    """Turn a function of logits into one of probabilities; ``where_needed``: rows that do not sum to 1, as in TextAttack."""
 
     def predict(texts: list[Any]) -> Any:
         found = function(texts)

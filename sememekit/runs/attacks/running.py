@@ -134,8 +134,7 @@ class OpenAttack(NamedTuple):
         return [example for example in self.parts.chosen if example.index not in done or done[example.index].broken]
 
     def check_victim(self) -> None:
-        """Raise CheckpointError if a function's probabilities of finished examples changed. Other victims have a hash of
-        weights in ``attack.json``."""
+        """Raise CheckpointError if a function answers finished examples differently; other victims have a hash of weights."""
         named = self.parts.named
         if named.identity["kind"] != "function" or not self.left():
             return

@@ -239,8 +239,7 @@ def read_glosses(path: str) -> Origin:
 
 
 def read_definitions(path: Path) -> Origin:
-    """A file with ``word TAB definition`` lines, possibly ``.xz``. Raises DataError: absent, not text, or a line without a tab
-    or a definition."""
+    """Read ``word TAB definition`` lines, possibly of an ``.xz``. DataError: absent, not text, or a line of another form."""
     source = read_lexicon_text(path)
     entries = []
     for number, line in source.entries(comment="# "):

@@ -66,12 +66,8 @@ def make_batch(
     windows: bool,
     device: torch.device,
 ) -> LatticeBatch:
-    """Pad B sentences, arrays of word ids with the end mark at the end, and lay out their lattices.
-
-    Args:
-        end, opening: ids of the end mark and of the word that is read before every sentence.
-        windows: whether to find the distinct windows.
-    """
+    """Pad B sentences, arrays of word ids with the end mark at the end, and lay out their lattices. ``opening`` is the word
+    that is read before every sentence; with ``windows`` the distinct windows are found."""
     lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
     batch, tokens = len(sentences), int(lengths.max())
     longest = min(longest, tokens)

@@ -74,14 +74,9 @@ class Composition(nn.Module):
         return torch.cat([onward, back], dim=1)
 
     def _direction(self, name: str, tokens_WE: Tensor, shorter: Sequence[Tensor], added: Tensor, anchor: Tensor) -> Tensor:
-        """Return the outputs (D, size / 2) of the top layer, computed layer by layer for all windows.
-
-        Args:
-            tokens_WE: vectors of the distinct tokens.
-            shorter: for l = 2 .. L the windows that windows of l tokens extend.
-            added: (D,) the token that each window adds.
-            anchor: (D,) the first token of each window (and of its predecessors), which selects the dropout mask.
-        """
+        """Return the outputs (D, size / 2) of the top layer, computed layer by layer for all windows. ``shorter``: for l = 2 ..
+        L the windows that windows of l tokens extend. ``added`` (D,): the token that each window adds. ``anchor`` (D,): the
+        first token of each window (and of its predecessors), which selects the dropout mask."""
         inner, rows = self.inner, [len(tokens_WE), *map(len, shorter)]
         layers = [(getattr(self, f"{name}_input"), getattr(self, f"{name}_recurrent"))]
         layers += [(layer.input, layer.recurrent) for layer in getattr(self, f"{name}_above")]
@@ -130,13 +125,9 @@ def batch_vectors(
     *,
     every: bool,
 ) -> BatchVectors:
-    """Look up all vectors at once, with one gradient of the table.
-
-    Args:
-        word_rows_VC, has_copy_VC: rows of the copies of each word, and the mask of existing copies.
-        tokens: separate table of token vectors; None for the mean of the copies of each word.
-        composition: computes vectors of windows from vectors of tokens; None without composition.
-    """
+    """Look up all vectors at once, with one gradient of the table. ``word_rows_VC`` and ``has_copy_VC`` are the rows of the
+    copies of each word, and the mask of existing copies. Without ``tokens``, a separate table, token vectors are means of the
+    copies. ``composition`` computes vectors of windows from vectors of tokens, if given."""
     indices = [] if tokens is not None else [word_rows_VC[batch.words], *([word_rows_VC] if every else [])]
     if batch.windows is not None:
         indices.append(batch.windows.rows)

@@ -31,8 +31,7 @@ class Entries(NamedTuple):
         return (self.rows >= 0).sum(1)
 
     def counts(self, words: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """Return (rows,) the count of each row from counts (V,) of words; the sentinel has the count of the most frequent
-        chunk."""
+        """Return (rows,) the count of each row from counts (V,) of words; the sentinel has the highest count of a chunk."""
         of_chunk = np.concatenate([words, self.chunks.counts])
         found = np.zeros(len(self.names), dtype=np.int64)
         for copy in range(self.most_copies):

@@ -169,11 +169,8 @@ class Lattice(Task):
         self, batch: LatticeBatch, *, generator: torch.Generator | None = None, known: Sequence[Tensor] | None = None
     ) -> Tensor:
         """Return (B, T, L, C) log-probabilities of edges given their start state, by last token; -inf for absent edges.
-
-        Args:
-            generator: for rules that sample, on the device of the parameters; None for torch's default.
-            known: weights (A, B) of the arriving states that replace the rule's, shorter edges first, for all inner nodes.
-        """
+        ``generator`` is for rules that sample (default: torch's). ``known``: weights (A, B) of the arriving states that replace
+        the rule's, shorter edges first, for all inner nodes."""
         with torch.autocast(self.device.type, enabled=False):
             copies, rule, every = (self.word_rows, self.word_copies), self.settings.state, self.sub_model is not None
             table, own = self.embedding.weight, self.token_embedding

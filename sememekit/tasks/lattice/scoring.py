@@ -60,13 +60,8 @@ def score_in_order(
     states: NodeStates, scorer: EdgeScorer, weigh: Callable[[Tensor], Tensor], num_nodes: int, gradient: bool
 ) -> Tensor:
     """Return (T, B, L, C) log-probabilities of the edges that leave each node; nodes are sequential, as each state needs the
-    previous.
-
-    Args:
-        states: the node states, before the first node.
-        weigh: log-posteriors (A, B) of the edges that end at a node -> weights of their states.
-        gradient: whether gradients flow through the posteriors.
-    """
+    previous. ``states`` stand before the first node; ``weigh`` maps log-posteriors (A, B) of the edges that end at a node to
+    weights of their states; with ``gradient`` gradients flow through the posteriors."""
     paths = PathSums(gradient)
     scores = [scorer.score_edges(states.advance(None).unsqueeze(0), 0)]
     for node in range(1, num_nodes):

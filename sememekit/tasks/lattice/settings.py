@@ -87,8 +87,7 @@ class LatticeSettings(config.Settings):
 
     @property
     def start_spread(self) -> float:
-        """``spread``; by default sqrt(3 / E) ``START_LENGTH``, so that the mean square length E spread^2 / 3 is equal for all
-        E."""
+        """``spread``; by default sqrt(3 / E) ``START_LENGTH``: the mean square length E spread^2 / 3 is equal for all E."""
         return spread_of(START_LENGTH, self.embedding_size) if self.spread is None else self.spread
 
     def temperature_after(self, updates: int, planned: int | None) -> float:
