@@ -86,14 +86,8 @@ class Incidence(FixedTables):
         back_offsets = functional.pad(torch.bincount(members, minlength=num_columns).cumsum(0), (1, 0))
         self.num_rows = num_rows
         self.num_columns = num_columns
-        for name, tensor in (
-            ("offsets", offsets.int()),
-            ("members", members.int()),
-            ("back_offsets", back_offsets.int()),
-            ("back_rows", row_of_edge[by_column].int()),
-            ("back_edges", by_column),
-        ):
-            self.register_tables(**{name: tensor})
+        self.register_tables(offsets=offsets.int(), members=members.int(), back_offsets=back_offsets.int())
+        self.register_tables(back_rows=row_of_edge[by_column].int(), back_edges=by_column)
 
     def forward(self, x: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """Sum over the members of each row. ``x``: (columns, N); ``edge_weight``: (edges,). Returns (rows, N)."""

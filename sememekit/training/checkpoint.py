@@ -3,10 +3,13 @@
     RUN/
       plan.json            the resolved plan, every setting spelled out
       versions.json        of sememekit, Python, torch, numpy; the machine; the format of this folder
-      vocabulary.tsv the words; train-counts.txt: their counts in the training text, if the vocabulary counts more graph.json
-      the sememe graph, where the run has one data.json the signature of the prepared data manifest.json SHA-256 of all files
-      above (``training/manifest.py``) metrics.jsonl one line a report (``training/metrics.py``) .lock held by the process that
-      writes into the folder checkpoints/
+      vocabulary.tsv       the words; train-counts.txt: their counts in the training text, if the vocabulary counts more
+      graph.json           the sememe graph, where the run has one
+      data.json            the signature of the prepared data
+      manifest.json        SHA-256 of all files above (``training/manifest.py``)
+      metrics.jsonl        one line a report (``training/metrics.py``)
+      .lock                held by the process that writes into the folder
+      checkpoints/
         pointer.json       which snapshot is the last and which the best
         step-00000123/     a snapshot (``training/snapshots.py``)
 
