@@ -261,20 +261,13 @@ class Clustered(Decoder):
 
 
 class ClusterChange(NamedTuple):
-    """The result of reassigning words to clusters.
+    """The result of reassigning words to clusters."""
 
-    Attributes:
-        moved_words: share of the V words that changed their cluster, 0 to 1.
-        moved_frequency: their share of the text, 0 to 1.
-        orphaned_words: words that went to the least loaded cluster, since no cluster was open. empty_clusters: clusters without
-        a word. largest_cluster: words in the largest cluster.
-    """
-
-    moved_words: float
-    moved_frequency: float
-    orphaned_words: int
-    empty_clusters: int
-    largest_cluster: int
+    moved_words: float  # share of the V words that changed their cluster, 0 to 1
+    moved_frequency: float  # their share of the text, 0 to 1
+    orphaned_words: int  # words that went to the least loaded cluster, since no cluster was open
+    empty_clusters: int  # clusters without a word
+    largest_cluster: int  # words in the largest cluster
 
 
 class ClusterLearner(Clustered, Scheduled):

@@ -56,10 +56,7 @@ class WordSampler(FixedTables):
 
     Draws come from torch's generator of the device, which a resumed run restores, or from ``draws`` of several processes.
     ``torch.multinomial`` draws the same words on a CPU, but sums all V probabilities each time. Finding the distinct words
-    synchronises with the device once a batch.
-
-    Args:
-        vocabulary: the words and their counts; a count of 0 is taken as 1, so that every word can be drawn.
+    synchronises with the device once a batch. A count of 0 is taken as 1, so that every word can be drawn.
     """
 
     log_proposal: Tensor

@@ -28,10 +28,8 @@ class Attention(nn.Module):
     - ``general``: score = q . (W h_i), Eq. (8) of Luong et al. 2015, "general";
     - ``additive``: score = v . tanh(W_q q + W h_i + b), Sec. 3.1 and Appendix A of Bahdanau et al. 2015.
 
-    W h_i does not depend on the query and is computed once for a text (``prepare``).
-
-    Args:
-        size: A, the size of the hidden layer of ``additive`` (default: H).
+    W h_i does not depend on the query and is computed once for a text (``prepare``). ``size`` is the size of the hidden layer
+    of ``additive`` (default: H).
     """
 
     def __init__(self, query_size: int, memory_size: int, score: Score, size: int | None = None) -> None:
@@ -94,10 +92,8 @@ class AttentionalRNN(nn.Module):
     Everything independent of the previous step is computed for all steps at once: attention keys and the word part of the
     input; with ``none``, everything. The layers run in the dtype of their parameters, also under autocast.
 
-    State: (s_1, m_1, s_2, m_2, ...) or (s_1, s_2, ...), and g_{t-1} with ``output``; each (B, size), batch first.
-
-    Args:
-        output_dropout: rate on g, also when fed back.
+    State: (s_1, m_1, s_2, m_2, ...) or (s_1, s_2, ...), and g_{t-1} with ``output``; each (B, size), batch first. The rate
+    ``output_dropout`` is on g, also when fed back.
     """
 
     def __init__(

@@ -25,10 +25,8 @@ class ChosenLogits:
     share a pool. The gradient of the words is computed after the last backward call: it is as large as the words, and adding it
     up call by call would move it through memory each time.
 
-    Args:
-        words: (V, E) output vectors.
-        bias: (V,) or None.
-        kept_bytes: of probabilities that are kept for the backward pass.
+    ``words`` (V, E) are the output vectors with ``bias`` (V,) or None; at most ``kept_bytes`` of probabilities are kept for the
+    backward pass.
     """
 
     def __init__(self, words: Tensor, bias: Tensor | None, kept_bytes: int = KEPT_BYTES) -> None:

@@ -19,11 +19,8 @@ class WeightDropped:
     all calls. The parameters of ``lstm`` do not change: the kernel is called with the dropped matrix. So no parameter is
     registered, swapped or renamed, and state dicts have raw weights only.
 
-    The call is the same as for the layer: (T, B, E) or a packed sequence, and h, c, each (1, B, H).
-
-    Args:
-        lstm: one layer, one direction, with biases, time first, no projection.
-        rate: probability that an element of U is zero.
+    The call is the same as for the layer: (T, B, E) or a packed sequence, and h, c, each (1, B, H). The layer ``lstm`` has one
+    layer, one direction, biases, time first, no projection.
     """
 
     def __init__(self, lstm: nn.LSTM, rate: float) -> None:

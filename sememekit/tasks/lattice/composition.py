@@ -51,11 +51,8 @@ class Composition(nn.Module):
     """Vectors of windows from the vectors of their tokens: the two ends of a bidirectional LSTM (Sec. 4.1.3).
 
     A window of l tokens extends the forward state of its first l - 1 tokens and the backward state of its last l - 1. So each
-    distinct window needs one step in each direction. Each direction is a stack of layers, whose top layer gives the vector.
-
-    Args:
-        size: of the vectors of windows, both directions together; even.
-        longest: L; with L = 1 nothing is recurrent.
+    distinct window needs one step in each direction. Each direction is a stack of layers, whose top layer gives the vector. The
+    even ``size`` is of both directions together; with L = 1 (``longest``) nothing is recurrent.
     """
 
     def __init__(self, size_in: int, size: int, longest: int, inner: Inner) -> None:

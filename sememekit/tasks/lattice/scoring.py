@@ -15,14 +15,9 @@ from sememekit.tasks.lattice.sub_model import SubModel, SubModelBatch
 class EdgeScorer:
     """p(chunk, copy | h) = main(row) + main(sentinel) sub(chunk | h) / copies, with ``main`` read from tanh(A h + a).
 
-    Scores one batch, node by node or all nodes at once. N nodes, B sentences, L longest chunk, C copies of a chunk.
-
-    Args:
-        output: the layer with A and a.
-        log_probs: method of the decoder: contexts (M, E) and rows (M, K) -> log-probabilities.
-        keep: dropout mask (B, H) of the states, or None.
-        sub_model: the model and its tensors for the batch; None if only listed chunks have edges.
-        sentinel: the row of unlisted chunks, if there is a sub-model.
+    Scores one batch, node by node or all nodes at once. N nodes, B sentences, L longest chunk, C copies of a chunk. ``output``
+    has A and a; ``log_probs`` of the decoder maps contexts (M, E) and rows (M, K) to log-probabilities; ``keep`` is a dropout
+    mask (B, H) of the states. ``sub_model`` is None if only listed chunks have edges; ``sentinel`` is the row of the others.
     """
 
     def __init__(

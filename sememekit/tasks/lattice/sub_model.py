@@ -35,12 +35,8 @@ class SubModel(nn.Module):
     p(x_1 .. x_l) = prod_m p(x_m | before) * p(end of chunk | x_1 .. x_l), the last factor only if the chunk could continue.
 
     With ``marks`` as released, the softmax of every step has two more entries: the end of a chunk, and a start mark that no
-    chunk contains. Their probability is lost where they cannot occur, and the sum is below one.
-
-    Args:
-        size_in: E, size of the token vectors; they are also the output vectors.
-        longest: L; 1 needs one step and no recurrence.
-        released_marks: whether the marks of chunks can be predicted at every step, as in the released code.
+    chunk contains. Their probability is lost where they cannot occur, and the sum is below one (``released_marks``). Token
+    vectors of ``size_in`` are also the output vectors; ``longest`` is L, and 1 needs one step and no recurrence.
     """
 
     def __init__(
