@@ -1,12 +1,16 @@
 """Batches of a running text (columns, and segments of columns) and of examples (of similar length, in a random order)."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from sememekit.errors import DataError
 
+Ids = npt.NDArray[np.integer]
 
-def training_columns(tokens: npt.NDArray[np.integer], batch_size: int) -> npt.NDArray[np.integer]:
+
+def training_columns(tokens: Ids, batch_size: int) -> Ids:
     """Cut a stream (n,) into B equal columns of contiguous text, (n // B, B); the remainder, at most B - 1 tokens, is dropped.
 
     Returns a view whose row t has word t of every column. Raises DataError: columns of fewer than two words.
@@ -20,7 +24,7 @@ def training_columns(tokens: npt.NDArray[np.integer], batch_size: int) -> npt.ND
     return tokens[: rows * batch_size].reshape(batch_size, rows).T
 
 
-def sentence_bounds(tokens: npt.NDArray[np.integer], end: int, block: int = 1 << 24) -> npt.NDArray[np.int64]:
+def sentence_bounds(tokens: Ids, end: int, block: int = 1 << 24) -> npt.NDArray[np.int64]:
     """Return the bounds (n + 1,) of the n complete sentences in ``tokens`` (N,), rising from 0.
 
     Every sentence ends with the id ``end``; ``block`` tokens are processed at once.
@@ -56,7 +60,7 @@ def random_segments(
 
 
 def evaluation_columns(
-    tokens: npt.NDArray[np.integer], batch_size: int
+    tokens: Ids, batch_size: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """Cut a stream (n,), n >= 2, so that every token but the first is predicted exactly once for any batch size.
 
@@ -98,3 +102,17 @@ def sorted_batches(lengths: npt.NDArray[np.int64], batch_size: int) -> list[npt.
     """Return batches of all examples, the longest first, so that memory errors appear at once."""
     order = np.argsort(-lengths, kind="stable")
     return [order[begin : begin + batch_size] for begin in range(0, len(order), batch_size)]
+
+
+def padded(
+    rows: Sequence[Ids], begin: Sequence[int] = (), end: Sequence[int] = ()
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Ids (T, B), each row between ``begin`` and ``end`` and then padded with 0, and the lengths (B,)."""
+    before, around = len(begin), len(begin) + len(end)
+    lengths = np.array([len(row) + around for row in rows], dtype=np.int64)
+    ids = np.zeros((int(lengths.max()), len(rows)), dtype=np.int64)
+    ids[:before] = np.array(begin, dtype=np.int64)[:, None]
+    for column, row in enumerate(rows):
+        ids[before : before + len(row), column] = row
+        ids[before + len(row) : len(row) + around, column] = end
+    return ids, lengths

@@ -19,7 +19,7 @@ class WeightDropped:
     all calls. The parameters of ``lstm`` do not change: the kernel is called with the dropped matrix. So no parameter is
     registered, swapped or renamed, and state dicts have raw weights only.
 
-    The call is the same as for the layer: (T, B, E) or a packed sequence, and h, c, each (1, B, H). The layer ``lstm`` has one
+    The call is the same as for the layer: (T, B, E) or a packed sequence, and h, c, each (1, B, H). ``lstm`` has one
     layer, one direction, biases, time first, no projection.
     """
 

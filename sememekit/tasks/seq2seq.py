@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from sememekit.corpora.examples.base import START, STOP
-from sememekit.data.batching import bucketed_batches, sorted_batches
+from sememekit.data.batching import Ids, bucketed_batches, padded, sorted_batches
 from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
@@ -24,7 +24,6 @@ from sememekit.progress import OneStage, silent
 from sememekit.search import BeamSettings, Hypothesis, beam_search
 from sememekit.search.beam import State
 from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric
-from sememekit.tasks.padding import Ids, padded
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import score_targets
 from sememekit.tasks.vectors import StartSettings

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from torch import Tensor
 
+from sememekit.data.batching import Ids
 from sememekit.data.examples import Originals
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import DataError
@@ -14,7 +15,6 @@ from sememekit.measure.perplexity import Scored
 from sememekit.progress import OneStage, silent
 from sememekit.search import BeamSettings, Hypothesis
 from sememekit.tasks.base import Kind, Task, WordPredictor, declares, require
-from sememekit.tasks.padding import Ids
 from sememekit.tasks.scoring import PAIRS, Scoring, UnitScores, unit_scores
 from sememekit.text.vocabulary import Vocabulary
 
