@@ -1,7 +1,5 @@
 """The text of an example: its replaceable words, and the unchanged text between them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +44,7 @@ class Document:
     words: tuple[Word, ...]
 
     @classmethod
-    def read(cls, fields: Fields, cut: Cutter | None = None) -> Document:
+    def read(cls, fields: Fields, cut: Cutter | None = None) -> "Document":
         """Segment the fields into words, with their text unchanged.
 
         ``cut`` segments text without blanks (Chinese); None cuts at white space and marks. Raises DataError if the segmented

@@ -9,8 +9,6 @@ A line that a killed process left incomplete is dropped on --resume; its example
 Examples on which the victim failed are attacked again, too. If an example has two lines, the last counts.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
@@ -39,7 +37,7 @@ class AttackFolder:
         self.identity = identity
 
     @classmethod
-    def create(cls, path: Path, identity: Mapping[str, Any]) -> AttackFolder:
+    def create(cls, path: Path, identity: Mapping[str, Any]) -> "AttackFolder":
         """Start a folder; errors as ``check_free``."""
         cls.check_free(path)
         path.mkdir(parents=True, exist_ok=True)
@@ -55,7 +53,7 @@ class AttackFolder:
             raise CheckpointError(f"{path} exists already; go on with --resume, choose another --out, or delete it first")
 
     @classmethod
-    def open(cls, path: Path) -> AttackFolder:
+    def open(cls, path: Path) -> "AttackFolder":
         """Open the folder of an attack; CheckpointError if it is not one."""
         file = path / "attack.json"
         with opening(file, CheckpointError):

@@ -1,7 +1,5 @@
 """Files of a corpus by path: a file, a folder, a pattern with ``*``, or an fsspec URL of a file, folder or pattern."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,11 +28,11 @@ class RemoteFile(NamedTuple):
     def name(self) -> str:
         return PurePosixPath(self.url).name
 
-    def absolute(self) -> RemoteFile:
+    def absolute(self) -> "RemoteFile":
         return self
 
     @contextmanager
-    def open(self, mode: str = "rb") -> Iterator[_Stream]:
+    def open(self, mode: str = "rb") -> "Iterator[_Stream]":
         """Open the file as a stream. Raises DataError: the store does not deliver the file."""
         with _asking(self.url):
             opened = _file_system(self.url)[0].open(self.url, mode)

@@ -1,7 +1,5 @@
 """The examples of a prepared split: their texts, their labels, and the original text of pairs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -81,7 +79,7 @@ class Examples:
         """(n, N) words of each text."""
         return np.diff(self.offsets).reshape(-1, self.num_texts)
 
-    def followed_by(self, other: Examples) -> Examples:
+    def followed_by(self, other: "Examples") -> "Examples":
         return Examples(
             np.concatenate([self.tokens, other.tokens.astype(self.tokens.dtype)]),
             np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]]),

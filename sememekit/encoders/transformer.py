@@ -1,7 +1,5 @@
 """A causal transformer; its state is the keys and values of previous words."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, final
 
 import torch
@@ -24,7 +22,7 @@ class TransformerBlock(nn.Module):
     Shapes: T steps, B batch, C past positions, H size, S = C + T.
     """
 
-    def __init__(self, settings: Transformer.Settings) -> None:
+    def __init__(self, settings: "Transformer.Settings") -> None:
         super().__init__()
         size = settings.hidden_size
         self.num_heads, self.dropout = settings.num_heads, settings.dropout

@@ -1,7 +1,5 @@
 """Dynamic evaluation: a gradient step on each segment after the segment is scored (Krause et al. 2018)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from itertools import product
@@ -39,7 +37,7 @@ class DynamicSettings(Settings):
     segment: int = Field(default=PUBLISHED_SEGMENT, ge=1)
     """L, words scored before each step."""
 
-    def in_krause_scaling(self, num_tensors: int, num_batches: int) -> DynamicSettings:
+    def in_krause_scaling(self, num_tensors: int, num_batches: int) -> "DynamicSettings":
         """Return settings for the same steps in the scaling of the equations, for m parameter tensors and n batches of
         statistics.
 

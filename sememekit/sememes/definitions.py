@@ -11,8 +11,6 @@ One grammar for both (blanks around a name are ignored)::
     marks      := any of  # % $ * + & @ ? ! ~ ^     what the sememe is to the word: part, agent, place, ...
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -46,7 +44,7 @@ class DefinitionNode:
     separator: str = ""
     is_group: bool = False
     """A bracket without a head, such as ``{neg|否,past|昔}``: it has children only."""
-    children: tuple[DefinitionNode, ...] = ()
+    children: "tuple[DefinitionNode, ...]" = ()
 
     @property
     def sememe(self) -> str:

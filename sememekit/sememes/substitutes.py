@@ -3,8 +3,6 @@
 A substitute has an equal sememe set in some sense, the same part of speech and the same inflection.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
@@ -23,7 +21,7 @@ class Substitutes:
     """
 
     def __init__(
-        self, lexicons: Sequence[Lexicon], inflections: Inflections | None = None, ranks: Mapping[str, int] | None = None
+        self, lexicons: Sequence[Lexicon], inflections: "Inflections | None" = None, ranks: Mapping[str, int] | None = None
     ) -> None:
         """Index the senses of all lexicons; a word belongs to the first lexicon that knows it.
 
@@ -98,7 +96,7 @@ class Inflections:
                 self.forms.setdefault((lemma, ending), []).append(form)
 
     @classmethod
-    def open(cls, spec: str, words: Iterable[str] = ()) -> Inflections:
+    def open(cls, spec: str, words: Iterable[str] = ()) -> "Inflections":
         """Read inflections from a file of ``lemma TAB form`` lines, or find base forms of ``words`` with ``wordnet`` or
         ``wordnet:FOLDER``, as ``open_lemmas`` takes them. Raises DataError: files are absent or have another form."""
         if (index := wordnet_of(spec)) is not None:

@@ -1,7 +1,5 @@
 """Words and senses by name, the form from which a graph is built and in which it is stored."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -33,7 +31,7 @@ class SenseEntry:
         """Each sememe with its place."""
         return tuple(zip(self.sememes, self.places or (None,) * len(self.sememes), strict=True))
 
-    def with_sememes(self, sememes: tuple[str, ...], label: str) -> SenseEntry:
+    def with_sememes(self, sememes: tuple[str, ...], label: str) -> "SenseEntry":
         """Return the sense with other sememes; unchanged ones keep their place."""
         places = dict(self.edges())
         kept = tuple(places.get(name) for name in sememes)

@@ -4,8 +4,6 @@ File ``chunks.tsv`` of a prepared-data folder: the first line is ``chunks TAB fi
 further line an n-gram in the order of its id, ``count TAB word TAB word ...``.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -82,7 +80,7 @@ class ChunkVocabulary:
         """(V + M,) words of each chunk."""
         return np.array([1] * self.num_tokens + [len(ngram) for ngram in self._ngrams], dtype=np.int64)
 
-    def up_to(self, length: int, num_ngrams: int | None = None) -> ChunkVocabulary:
+    def up_to(self, length: int, num_ngrams: int | None = None) -> "ChunkVocabulary":
         """Return a vocabulary of chunks of at most ``length`` words: the first ``num_ngrams`` n-grams, with new ids."""
         kept = [index for index, ngram in enumerate(self._ngrams) if len(ngram) <= length][:num_ngrams]
         ngrams = [self._ngrams[index] for index in kept]
@@ -123,7 +121,7 @@ class ChunkVocabulary:
         Path(path).write_bytes(self._as_bytes())
 
     @classmethod
-    def load(cls, path: Path | str, vocabulary: Vocabulary) -> ChunkVocabulary:
+    def load(cls, path: Path | str, vocabulary: Vocabulary) -> "ChunkVocabulary":
         """Read what :meth:`save` wrote. Raises DataError, with ``file:line``: an invalid file, or another vocabulary."""
         text = read_text(Path(path), lambda why: DataError(f"{why}; {_REMEDY}"))
         head, *lines = text.split("\n")

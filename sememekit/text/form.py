@@ -1,8 +1,6 @@
 """The form of a text before segmentation: lower case, half width, one word for all numbers; and the normalisation of the
 People's Daily text (section "Data" of Gu et al. 2018, and the released code)."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -198,7 +196,7 @@ class TextForm:
     classes: bool = False  # one word each for numbers, years, days and hours, as in People's Daily (``classify``)
 
     @classmethod
-    def recorded(cls, options: Mapping[str, Any], normalisation: str) -> TextForm:
+    def recorded(cls, options: Mapping[str, Any], normalisation: str) -> "TextForm":
         """The form that the ``options`` and the ``normalisation`` of a signature describe."""
         rules = HALF_WIDTH_RULE in normalisation, CLASSES_RULE in normalisation
         return cls(options.get("lower", False), options.get("numbers_to"), *rules)

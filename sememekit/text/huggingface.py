@@ -3,8 +3,6 @@
 Nothing is downloaded, and only ``tokenizer.json``, ``tokenizer_config.json`` and ``special_tokens_map.json`` are read here.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -175,7 +173,7 @@ class HuggingFacePieces:
         self.description = f"Hugging Face tokenizer, {len(self.names)} pieces, {hashlib.sha256(content).hexdigest()[:16]}"
 
     @classmethod
-    def of_folder(cls, name: str, use: str = "--segmenter hf:PATH") -> HuggingFacePieces:
+    def of_folder(cls, name: str, use: str = "--segmenter hf:PATH") -> "HuggingFacePieces":
         """Read the tokenizer of the model ``name``; see ``local_folder``. Raises ConfigError: no fast tokenizer."""
         folder = local_folder(name, use)
         file = folder / "tokenizer.json"
@@ -194,7 +192,7 @@ class HuggingFacePieces:
         }
         return cls((json.dumps(table, ensure_ascii=False, sort_keys=True) + "\n").encode(), str(file))
 
-    def __reduce__(self) -> tuple[type[HuggingFacePieces], tuple[bytes, str]]:
+    def __reduce__(self) -> "tuple[type[HuggingFacePieces], tuple[bytes, str]]":
         return HuggingFacePieces, (self.content, self._where)
 
     def segment(self, text: str) -> list[str]:

@@ -1,7 +1,5 @@
 """Segmenters by name; white space, characters and jieba are here, the others in files of their own."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
@@ -115,7 +113,7 @@ class JiebaSegmenter:
             f"jieba {jieba.__version__}{dictionary}, accurate mode, {'with' if hmm else 'without'} hidden Markov model"
         )
 
-    def __reduce__(self) -> tuple[type[JiebaSegmenter], tuple[bool, list[str] | None]]:
+    def __reduce__(self) -> "tuple[type[JiebaSegmenter], tuple[bool, list[str] | None]]":
         return JiebaSegmenter, (self._hmm, self._words)
 
     def segment(self, text: str) -> list[str]:

@@ -17,8 +17,6 @@ A snapshot appears by one rename and the pointer moves by another, so a run kill
 snapshot. The pointer names each snapshot from before its writing until its removal; other folders are never removed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -26,7 +24,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, Literal, Self, final
 
 from torch import nn
 
@@ -56,7 +54,7 @@ class RunFolder:
         self._checkpoints, self._pointer = path / "checkpoints", path / "checkpoints" / "pointer.json"
 
     @classmethod
-    def create(cls, path: Path, plan: Mapping[str, Any], versions: Mapping[str, Any], files: Mapping[str, bytes]) -> RunFolder:
+    def create(cls, path: Path, plan: Mapping[str, Any], versions: Mapping[str, Any], files: Mapping[str, bytes]) -> Self:
         """Create a run folder; ``files`` are further fixed files: vocabulary, graph, data signature.
 
         ``path`` must be absent, empty, or left by a killed ``create``. Raises CheckpointError: something is there already.
@@ -93,7 +91,7 @@ class RunFolder:
         return cls(path, dict(plan), stamped)
 
     @classmethod
-    def open(cls, path: Path) -> RunFolder:
+    def open(cls, path: Path) -> Self:
         """Open the folder of a run and check its fixed files against its manifest.
 
         Raises CheckpointError: it is not a run, a newer sememekit wrote it, or a file was changed.

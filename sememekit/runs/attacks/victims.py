@@ -3,8 +3,6 @@
 A run can also be the segmenter of an attack: a lattice model that finds words, or the segmenter of its data.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from bisect import bisect_left
@@ -90,9 +88,9 @@ class NamedVictim(NamedTuple):
     own_labels: bool = False  # whether it declares its labels
     reads: Reads | None = None  # fields -> number of characters that it reads of each; None if unknown
     # makes the victim from a run that knows more words; None for a victim that is no run
-    larger: Callable[[Callable[[Run], Run]], NamedVictim] | None = None
+    larger: "Callable[[Callable[[Run], Run]], NamedVictim] | None" = None
 
-    def with_more_words(self, words: Iterable[str], lexicons: Sequence[Lexicon], settings: RunningSettings) -> NamedVictim:
+    def with_more_words(self, words: Iterable[str], lexicons: Sequence[Lexicon], settings: RunningSettings) -> "NamedVictim":
         """Return the victim extended by the words that only the lexicons of ``open_vocabulary`` know. Raises ConfigError: the
         victim is no run, or the run takes no new words."""
         sources, lemmas = settings.open_vocabulary, settings.open_lemmas or None
