@@ -35,8 +35,7 @@ class Candidates(AttackPart, ABC):
         """Return the substitutes of each word, best first; words without any may be left out. DataError: an unusable file.
 
         Substitutes differ from the word and from each other, and are single words of ``resources.known_words``: expressions
-        with blanks or underscores are left out.
-        """
+        with blanks or underscores are left out."""
 
     def usable(self, word: str, substitutes: Iterable[str], most: int = 0) -> tuple[str, ...]:
         """Return at most ``most`` allowed substitutes (see ``Candidates.table``); 0 for all."""

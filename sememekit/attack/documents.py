@@ -48,8 +48,7 @@ class Document:
         """Segment the fields into words, with their text unchanged.
 
         ``cut`` segments text without blanks (Chinese); None cuts at white space and marks. Raises DataError if the segmented
-        words do not add up to the text, so that they cannot be replaced.
-        """
+        words do not add up to the text, so that they cannot be replaced."""
         words = (
             Word(number, begin, end, field[begin:end])
             for number, field in enumerate(fields)

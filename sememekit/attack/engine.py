@@ -69,8 +69,7 @@ class Attack:
         """Attack the examples, ``together`` at a time, and yield each result as soon as it is known.
 
         The outcome of an example does not depend on other examples. After ``should_stop`` no result is yielded; unfinished
-        examples start again when the attack is resumed.
-        """
+        examples start again when the attack is resumed."""
         waiting = iter(examples)
         active: list[_Active] = []
         while True:
@@ -130,8 +129,7 @@ class Attack:
     def attack_one(self, example: Example, generator: np.random.Generator | None = None) -> _Asking:
         """Attack one example, as a coroutine that yields texts to query and returns the result.
 
-        ``generator`` draws all its random numbers (default: from the seed and the number of the example).
-        """
+        ``generator`` draws all its random numbers (default: from the seed and the number of the example)."""
         generator = np.random.default_rng([self.settings.seed, example.index]) if generator is None else generator
         labels = self.victim.labels
         known: dict[str, Any] = {"index": example.index, "fields": example.fields, "label": example.label}

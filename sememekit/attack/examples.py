@@ -105,8 +105,7 @@ def choose_examples(examples: Sequence[Example], limit: int, sample: str, seed: 
 def words_of(examples: Iterable[Example], cut: Cutter | None = None) -> list[str]:
     """Return every word of the examples, as written and in lower case, most frequent first, to look up candidates.
 
-    An example on which ``cut`` fails ends in an error later.
-    """
+    An example on which ``cut`` fails ends in an error later."""
     counts = Counter[str]()
     for example in examples:
         with suppress(DataError):

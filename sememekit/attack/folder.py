@@ -78,8 +78,7 @@ class AttackFolder:
     def refuse_code(self, given: Iterable[str], *, trust: bool) -> None:
         """Raise CheckpointError if attack.json names code that is not named on the command line as well.
 
-        ``given`` are the names that the command line repeats; ``trust`` takes all (--trust-code).
-        """
+        ``given`` are the names that the command line repeats; ``trust`` takes all (--trust-code)."""
         if trust:
             return
         allowed = set(given)
@@ -257,8 +256,7 @@ def _flat(tree: Any, name: str = "") -> dict[str, Any]:
 def compare_attacks(first: Path, second: Path) -> AttackComparison:
     """Paired differences between two finished attacks on the same data, the first minus the second. Raises CheckpointError: a
     folder is no attack, or is unfinished (successes end first, so its examples are not a sample). Raises DataError: the attacks
-    differ both in the file and in the texts and labels, or have no common example.
-    """
+    differ both in the file and in the texts and labels, or have no common example."""
     folders = [AttackFolder.open(path) for path in (first, second)]
     for folder in folders:
         folder.report()

@@ -57,8 +57,7 @@ def read_ratings(paths: Sequence[Path], items: Sequence[Item], labels: Sequence[
     """Return the majority vote for each rated example, by its number, and the number of filled rows. A tie counts as "no".
 
     ``paths`` are filled sheets of one or several raters; rows without answers are skipped. Raises DataError: a row of another
-    attack, an unknown answer, or no answers at all.
-    """
+    attack, an unknown answer, or no answers at all."""
     known = {item.name: item for item in items}
     found: dict[int, list[Verdict]] = {}
     for path in paths:

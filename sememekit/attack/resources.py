@@ -72,8 +72,7 @@ class AttackPart:
     def check_settings(cls, settings: Settings, *, language_model: bool) -> None:
         """Raise ConfigError if a setting or a needed language model is missing.
 
-        Called before a victim is opened, so that errors come early, and when the part is built.
-        """
+        Called before a victim is opened, so that errors come early, and when the part is built."""
         for key, message in cls.required.items():
             if not getattr(settings, key):
                 raise ConfigError(message)

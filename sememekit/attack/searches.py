@@ -48,8 +48,7 @@ class Search(ABC):
         """Search a space with at least one changeable word and one change allowed.
 
         ``start`` is the score of the original; each example has its own ``generator``, so that results do not depend on other
-        examples.
-        """
+        examples."""
 
 
 def best_single_replacement(

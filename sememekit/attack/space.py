@@ -42,8 +42,7 @@ class Space:
     def open(cls, document: Document, table: Mapping[str, tuple[str, ...]]) -> Space:
         """Return the space with the substitutes of ``table`` for every word, and no limit.
 
-        A missing word is looked up in lower case, and its substitutes get the case of the word.
-        """
+        A missing word is looked up in lower case, and its substitutes get the case of the word."""
         found = tuple(_substitutes(word.text, table) for word in document.words)
         everything = tuple(range(len(found)))
         return cls(document, found, everything, len(found))
@@ -195,8 +194,7 @@ def draw_places(
 ) -> NDArray[np.int64]:
     """Draw a place for each row (N,) in proportion to ``weights`` (P,); without ``revisit``, unchanged places come first.
 
-    A row at the limit of changes can only replace a changed word. One uniform number is drawn for each row.
-    """
+    A row at the limit of changes can only replace a changed word. One uniform number is drawn for each row."""
     changed = rows > 0
     open_places = np.ones_like(changed) if revisit else ~changed
     full = changed.sum(axis=1) >= space.most

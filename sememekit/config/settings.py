@@ -117,8 +117,7 @@ def nearest(name: str, allowed: Iterable[str]) -> str:
     """A hint such as ``did you mean 'dropout'?``, or an empty string.
 
     A key that other codes call by this name is nearest; then a key with this name as one of its words (``rate`` of
-    ``learning_rate``); then a similar spelling.
-    """
+    ``learning_rate``); then a similar spelling."""
     keys = list(allowed)
     holding = [key for key in names_here(name)[1:] if key in keys][:1]
     holding = holding or [key for key in keys if name in key.split("_")]

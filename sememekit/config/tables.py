@@ -46,8 +46,7 @@ def merge_tables(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
     """``over`` on top of ``base``, key by key; neither is changed.
 
     A table that names another variant replaces the base's whole table, because its keys belong to the old variant. A
-    ``[claim]`` is not inherited, since it belongs to one row of one paper.
-    """
+    ``[claim]`` is not inherited, since it belongs to one row of one paper."""
     merged = {slot: deepcopy(table) for slot, table in base.items() if slot != "claim" or slot in over}
     for slot, table in over.items():
         below = merged.get(slot, {})
@@ -103,8 +102,7 @@ def apply_overrides(table: Mapping[str, Any], overrides: Sequence[str]) -> Table
     A value is read as TOML (``0.5``, ``true``, ``[1, 2]``, ``"text"``), otherwise as a bare string. A new variant (``name``) of
     a slot drops the other keys of the given table, but no override: names are applied first, then keys, and a table before the
     keys inside it. So the order of overrides matters only for one key: its last value wins. Raises ConfigError for an override
-    that is not ``slot.key=value``, an unknown slot, or a key below a plain value.
-    """
+    that is not ``slot.key=value``, an unknown slot, or a key below a plain value."""
     result = deepcopy(dict(table))
     for slot, name in named_variants(overrides).items():
         result = choose_variant(result, slot, name)

@@ -69,8 +69,7 @@ def files_of_place(place: str) -> list[Source]:
     """Return the files of a place by name: in a folder the files with a suffix of ``ENDINGS``. If a text exists both compressed
     and plain, the plain file is taken, with a RunWarning.
 
-    Raises DataError: there are none. Raises ConfigError: a URL that fsspec cannot read here.
-    """
+    Raises DataError: there are none. Raises ConfigError: a URL that fsspec cannot read here."""
     found: list[Source] = []
     if is_url(place):
         with _asking(place):
@@ -118,8 +117,7 @@ def splits_of_folder(folder: str, files: Sequence[Source], *, needs_train: bool)
 
     If a split has several files, ``train.txt`` (or ``valid.txt``, ``test.txt``, compressed or not) is taken; without it, names
     that differ only in digits are parts of one split. Raises DataError: a file is ambiguous, a needed train is absent, or files
-    belong to no split and no file has such an exact name.
-    """
+    belong to no split and no file has such an exact name."""
     named = {split: [path for path in files if split in splits_in_name(path.name)] for split in SPLITS}
     others = [path for path in files if not splits_in_name(path.name)]
     if len(others) == len(files):

@@ -37,8 +37,7 @@ def segmenter_for(
 
     ``lexicon``, one or several ``FORMAT:PATH`` or ``open``, is for ``fmm`` (``open`` by default) and for ``jieba``;
     ``hmm`` lets jieba guess other words; ``model`` is a file of ``MODELS``. Raises ConfigError: an unknown name, or a missing
-    part. Raises DataError: a lexicon or a model that cannot be read.
-    """
+    part. Raises DataError: a lexicon or a model that cannot be read."""
     knows = name == "fmm" or (name == "jieba" and lexicon not in (None, "none", ["none"]))
     words = words_of_lexicons(lexicon or "open") if knows else None
     return open_segmenter(name, words=words, hmm=hmm, model=Path(model) if model is not None else None)

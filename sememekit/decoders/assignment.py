@@ -39,8 +39,7 @@ def assign_greedily(
         frequencies: (V,) share of the text of each word, not negative.
         largest: gamma sqrt(V).
         budget: f_b, in the unit of ``frequencies``.
-        present: (V,) present clusters of the words, or None.
-    """
+        present: (V,) present clusters of the words, or None."""
     num_words, num_clusters = scores.shape
     cluster_of = np.empty(num_words, dtype=np.int64)
     sizes, loads = [0] * num_clusters, [0.0] * num_clusters

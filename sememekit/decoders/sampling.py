@@ -107,8 +107,7 @@ def estimated_nll(scores: Tensor, draw: Draw) -> Tensor:
     """The estimated loss (N,) of the targets from the scores (N, W) of the words of a draw.
 
     -log of exp s(t) / (exp s(t) + sum over the other words v of exp(s(v) + correction(v))). The sum is an unbiased estimate of
-    the normaliser; a draw equal to the target is left out, since the target counts exactly.
-    """
+    the normaliser; a draw equal to the target is left out, since the target counts exactly."""
     scores, place = at_least_single(scores), draw.target[:, None]
     own = scores.gather(1, place)
     corrected = (scores + draw.correction.to(scores.dtype)).scatter(1, place, own)

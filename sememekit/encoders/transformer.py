@@ -58,8 +58,7 @@ class TransformerBlock(nn.Module):
 def rotation(num_positions: int, size: int, like: Tensor) -> tuple[Tensor, Tensor]:
     """Return cosines and sines (P, D / 2) of p / 10000^(2 i / D), the angle of pair i of D numbers at position p.
 
-    The score of a rotated query and key depends on their distance alone (Su et al. 2021, "RoFormer").
-    """
+    The score of a rotated query and key depends on their distance alone (Su et al. 2021, "RoFormer")."""
     exponents = torch.arange(0, size, 2, device=like.device, dtype=like.dtype) / size
     positions = torch.arange(num_positions, device=like.device, dtype=like.dtype)
     angles = positions[:, None] * 10_000.0**-exponents

@@ -44,8 +44,7 @@ def unpack_blocks(packing: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the decompressed content of a file in blocks of at most 1 MiB, as a small file can expand without limit.
 
     ``packing`` is one of ``PACKED``. Zero bytes between and after archives are padding. Raises DamagedArchiveError and
-    CutArchiveError, and ConfigError where .zst needs a package that is absent.
-    """
+    CutArchiveError, and ConfigError where .zst needs a package that is absent."""
     make = _UNPACKERS[packing]
     decoder = make()
     for block in blocks:

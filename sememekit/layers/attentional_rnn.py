@@ -136,8 +136,7 @@ class AttentionalRNN(nn.Module):
 
     def step(self, x_NE: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
         """Write one word. The state has N rows; the memory has B rows, each for N / B consecutive rows of the state. Returns
-        (N, G) contexts, the new state, and the weights (N, S) of the attention.
-        """
+        (N, G) contexts, the new state, and the weights (N, S) of the attention."""
         with torch.autocast(x_NE.device.type, enabled=False):
             return self._advance(self._of_words(x_NE), state, memory)
 

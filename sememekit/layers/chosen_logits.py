@@ -110,8 +110,7 @@ class _Shared:
     def gradients(self, num_calls: int) -> tuple[Tensor, Tensor]:
         """Return gradients of words and bias after the backward pass of the last of ``num_calls`` calls; frees their memory.
 
-        Earlier gradients come from backward passes for the contexts alone, and do not count.
-        """
+        Earlier gradients come from backward passes for the contexts alone, and do not count."""
         grad_words, grad_bias = torch.zeros_like(self.words), self.words.new_zeros(len(self.words))
         calls, self.backward = self.backward[-num_calls:], []
         for pool in self.pools:

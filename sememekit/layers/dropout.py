@@ -54,8 +54,7 @@ def one_segment(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors, in order, as differentiable views of one piece of memory.
 
     cuDNN warns and copies the weights of a layer (input matrix, hidden matrix, two biases) at each call unless they are
-    contiguous. This function copies them once, differentiably.
-    """
+    contiguous. This function copies them once, differentiably."""
     flat = torch.cat([tensor.flatten() for tensor in tensors])
     parts = flat.split([tensor.numel() for tensor in tensors])
     return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]

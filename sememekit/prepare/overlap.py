@@ -45,8 +45,7 @@ def overlap_with_train(data: PreparedData) -> dict[str, Overlap]:
     """Return the overlap of each other split with train; empty without train.
 
     Texts are compared by 64-bit hashes, so a false match has a probability of about 10^-19 for each compared pair. Words
-    outside the vocabulary are all ``<unk>``.
-    """
+    outside the vocabulary are all ``<unk>``."""
     if "train" not in data.splits:
         return {}
     others = [split for split in data.splits if split != "train"]

@@ -90,8 +90,7 @@ def slow_products(dtype: str, device: torch.device) -> tuple[str, ...]:
     """Return a warning if bfloat16 products are slower than float32, as on x86 processors without AMX.
 
     A bfloat16 training step of a tied softmax of width 650 took 1.6 times as long as float32 with AVX512-BF16 only, 4.1 times
-    without it, and 28 times with AVX2 (oneDNN limited by ``ONEDNN_MAX_CPU_ISA``).
-    """
+    without it, and 28 times with AVX2 (oneDNN limited by ``ONEDNN_MAX_CPU_ISA``)."""
     if dtype != "bfloat16" or device.type != "cpu" or not hasattr(torch.cpu, "get_capabilities"):  # torch 2.10 has no such
         return ()
     if torch.cpu.get_capabilities().get("amx_bf16", True):  # other kinds of processors, which were not measured, lack the key

@@ -171,8 +171,7 @@ def training_state(
     """Return the training state for the new model, the last epoch of the M-step, and its steps.
 
     The validation metric of the snapshot is replaced by the metric with the new clusters. In a new folder (``alone``) this
-    snapshot counts as the best, since no other is copied.
-    """
+    snapshot counts as the best, since no other is copied."""
     pointer = loaded.folder.pointer()
     which: Which = "best" if pointer.get("best") == loaded.snapshot else "last"
     state = loaded.folder.load(which, with_trainer=True).trainer
@@ -196,8 +195,7 @@ def keep_clusters(
 ) -> tuple[Path, str]:
     """Write the changed model with its training state, into its run or a new one; return folder and snapshot.
 
-    The schedule of a new run ends after ``epochs`` (if above 0), so that ``train --resume`` ends a killed M-step there, too.
-    """
+    The schedule of a new run ends after ``epochs`` (if above 0), so that ``train --resume`` ends a killed M-step there, too."""
     source, step = loaded.folder, step_of(loaded.snapshot)
     if out is None:
         with source.locked():

@@ -63,8 +63,7 @@ class Reading:
         ``viterbi`` takes the most probable path. ``posterior`` decides each boundary on its own and cuts if a chunk ends there
         with probability 1/2 or more, which maximises the expected number of correct boundaries. These decisions may form no
         path, so words can be longer than the chunks. Both decodings also cut at each blank of the text, even inside a chunk,
-        since the model reads the text without blanks. Raises ConfigError: another decoding.
-        """
+        since the model reads the text without blanks. Raises ConfigError: another decoding."""
         if decoding not in get_args(Decoding):
             raise ConfigError(f"decoding {decoding!r}: allowed are {' and '.join(get_args(Decoding))}")
         last = len(self.tokens)
@@ -143,8 +142,7 @@ class LatticeReader:
     def tally(self, texts: Sequence[str]) -> Tally:
         """Return nats and number of predictions for each text as one sentence with an end mark; both are 0 without tokens.
 
-        Unlike ``tally``, ``read`` cuts long texts, since it stores every edge.
-        """
+        Unlike ``tally``, ``read`` cuts long texts, since it stores every edge."""
         read = ([token.read for token in self.tokens(without_ends(text))] for text in texts)
         sentences = [np.append(self.run.vocabulary.encode(tokens), self.task.end) for tokens in read if tokens]
         nats = sum(float(part.sum()) for _, part in self.task.nats(sentences))
@@ -198,8 +196,7 @@ def segment_raw(
     """Segment a stream as ``commands.segment.segment_stream`` does, with a lattice model.
 
     An empty line gives an empty line. A line of more than ``LONGEST`` tokens is read in parts, and a word ends at the end of
-    each part. Raises DataError: the model knows no token of the first lines.
-    """
+    each part. Raises DataError: the model knows no token of the first lines."""
     pieces = read_named(file, name, faults)
     first = list(islice(pieces, LINES_AT_ONCE))
     refuse_unknown(reader.run, (token.read for piece in first for token in reader.tokens(piece.text)), name)

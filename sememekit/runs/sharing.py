@@ -96,8 +96,7 @@ def pull_run(source: str, out: Path) -> ShareReport:
 
     The run can be evaluated, explained, and used as a start (``train --from``), but not resumed, since the state of the
     optimiser is not shared. No code of the folder is executed. Raises ConfigError: ``out`` is taken, or the hub refuses. Raises
-    CheckpointError: no such folder, or a torn one.
-    """
+    CheckpointError: no such folder, or a torn one."""
     if out.exists():
         raise ConfigError(f"pull: {out} is there already; give another --out, or delete it first")
     with _fetched(source) as folder:

@@ -130,8 +130,7 @@ def describe_search(search: BeamSettings) -> str:
 
 def write_texts(writer: Writer, lines: Iterable[str], search: BeamSettings, name: str = "line") -> Iterator[WrittenText]:
     """Write a text for each line, 1,024 lines at once; messages call a line ``name``. A RunWarning reports unsegmented Chinese.
-    Raises DataError: a line without words or with too many, with its number.
-    """
+    Raises DataError: a line without words or with too many, with its number."""
     vocabulary, numbered = writer.run.vocabulary, enumerate(lines, start=1)
     told = False
     while block := list(islice(numbered, _LINES_AT_ONCE)):

@@ -188,8 +188,7 @@ def places_in(definition: str, sememes: Sequence[str]) -> tuple[Place | None, ..
     has the place nearest to the root (first of ties); a sememe that is not found has no place.
 
     >>> places_in("human|人,#occupation|职位,*teach|教", ("人", "教", "职位"))
-    (Place(depth=0, role='root'), Place(depth=1, role='*'), Place(depth=1, role='#'))
-    """
+    (Place(depth=0, role='root'), Place(depth=1, role='*'), Place(depth=1, role='#'))"""
     found = _places(definition) if definition else {}
     places = tuple(found.get(name) for name in sememes)
     return places if any(places) else ()

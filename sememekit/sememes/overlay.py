@@ -203,8 +203,7 @@ def near(name: str, known: Iterable[str]) -> str:
 def near_spellings(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """Up to five names that are spelled alike, best first.
 
-    Only names of similar length that share a character are compared, since comparing all of HowNet would take seconds.
-    """
+    Only names of similar length that share a character are compared, since comparing all of HowNet would take seconds."""
     characters = set(name)
     candidates = dict.fromkeys(one for one in known if abs(len(one) - len(name)) <= 2 and not characters.isdisjoint(one))
     return tuple(get_close_matches(name, list(candidates), n=NUM_NEAREST, cutoff=0.4))

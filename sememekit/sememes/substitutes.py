@@ -27,8 +27,7 @@ class Substitutes:
 
         With ``inflections``, a word that no lexicon knows is looked up by its lemma, and its substitutes are inflected alike.
         Substitutes that share equally many senses are sorted by ``ranks``, ranks of words by frequency, from 0. A sense that a
-        lexicon has twice counts once.
-        """
+        lexicon has twice counts once."""
         self._inflections = inflections
         self._ranks = ranks or {}
         self._senses: dict[str, tuple[Sense, ...]] = {}

@@ -254,8 +254,7 @@ def suggest(
 def write_suggestions(path: Path, report: SuggestReport) -> None:
     """Write the suggested sememes as a table. Accept a row by leaving it, refuse it by deleting it.
 
-    ``table:FILE`` and ``extend --words FILE`` read it. Raises ConfigError and OSError as ``write_output``.
-    """
+    ``table:FILE`` and ``extend --words FILE`` read it. Raises ConfigError and OSError as ``write_output``."""
     lines = ["\t".join(("word", "count", "sememes", "evidence", "context"))]
     for one in report.words:
         names = " ".join("_".join(name.split()) for name in one.kept)

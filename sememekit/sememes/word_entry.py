@@ -73,8 +73,7 @@ def merge_senses(senses: Iterable[Sense]) -> tuple[SenseEntry, ...]:
     """Drop senses without sememes and merge senses with equal sememes, in the given order.
 
     A merged sense is labelled with the distinct parts of speech and glosses of its parts; places come from the first definition
-    that is a tree.
-    """
+    that is a tree."""
     groups: dict[tuple[str, ...], list[Sense]] = {}
     for sense in senses:
         if sense.sememes:

@@ -58,8 +58,7 @@ class TextWriter(Task):
         Args:
             sources: word ids, at least one for each source.
             search: settings of the search (default: ``self.search``).
-            progress: called with the number of finished sources, and the total.
-        """
+            progress: called with the number of finished sources, and the total."""
 
     @abstractmethod
     def teacher_forced(self, source: Ids, words: Sequence[int]) -> TeacherForced:

@@ -93,8 +93,7 @@ class ChunkVocabulary:
             (B, T, L) int64: entry [b, t, l - 1] is the id of the chunk of the l words that end at t, or -1 if it is not a chunk
             or begins before the text. So [b, t, 0] is ``tokens[b, t]`` itself.
 
-        It uses a trie in sorted arrays: l steps from each start, with one binary search for all positions.
-        """
+        It uses a trie in sorted arrays: l steps from each start, with one binary search for all positions."""
         ids = np.asarray(tokens, dtype=np.int64)
         rows, places = ids.shape
         found = np.full((rows, places, self.max_length), -1, dtype=np.int64)

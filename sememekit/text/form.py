@@ -95,8 +95,7 @@ _COMPOUND_SURNAME: Final = re.compile(
 def join_names(items: Sequence[tuple[str, str]]) -> list[str]:
     """The words of a line, with surname and given name (both tagged ``nr``) joined.
 
-    A surname is one character, or one of the two-character surnames; longer ``nr`` words are whole names.
-    """
+    A surname is one character, or one of the two-character surnames; longer ``nr`` words are whole names."""
     words: list[str] = []
     waiting = False  # whether the last word is a surname that may still get its given name
     for word, tag in items:
@@ -128,8 +127,7 @@ def around_numbers(text: str) -> list[str]:
     """Split a half-width text around its numbers, years, days and hours, which alternate with the other text.
 
     >>> around_numbers("去年5月3日达20%")
-    ['去年', '5月', '', '3日', '达', '20%', '']
-    """
+    ['去年', '5月', '', '3日', '达', '20%', '']"""
     return _STRETCHES.split(text)
 
 
@@ -164,8 +162,7 @@ def without_ends(text: str) -> str:
     """Remove sentence end marks from a line, since the end would otherwise be predicted twice.
 
     >>> without_ends("<s> a b </s>")
-    'a b'
-    """
+    'a b'"""
     if not has_ends(text):
         return text
     bare = text.strip()
@@ -247,8 +244,7 @@ class TextForm:
         """Return ``self.text(text)``, and the original characters for each of its characters.
 
         If the length changes (for a number), the first character has the whole original, and the others have none. Joined, the
-        parts are the original text.
-        """
+        parts are the original text."""
         read, written = "", []
         for stretch in re.findall(r"\s+|\S+", text):
             form, letters = self.text(stretch), self._letters(stretch)

@@ -42,8 +42,7 @@ def quiet_transformers(use: str) -> Iterator[None]:
 def local_folder(name: str, use: str) -> Path:
     """Return the folder of a model: ``name`` itself, or its folder in the cache of huggingface_hub.
 
-    Nothing is downloaded. Raises ConfigError, with a message that begins with ``use``: neither exists.
-    """
+    Nothing is downloaded. Raises ConfigError, with a message that begins with ``use``: neither exists."""
     folder = at_home(name)
     if folder.is_dir():
         return folder
@@ -63,8 +62,7 @@ def local_folder(name: str, use: str) -> Path:
 def check_model_folder(folder: Path, use: str, model: str) -> None:
     """Raise ConfigError if a folder has no safetensors, or names other weight files or code of the hub.
 
-    Messages begin with ``use``; ``model`` is the class of transformers that a remedy names.
-    """
+    Messages begin with ``use``; ``model`` is the class of transformers that a remedy names."""
     refuse_odd_files(folder, lambda why: ConfigError(f"{use}: {why}"))
     again = (
         f'write them with: python -c "from transformers import {model} as M; '
@@ -105,8 +103,7 @@ def asked_of_transformers(use: str, meant: str, what: str, call: Callable[[], An
 def load_published(folder: Path, use: str, kind: str, meant: str, dtype: str = "float32") -> Any:
     """Load a model of the transformers class ``kind`` from a folder, in evaluation mode, with all its trained weights.
 
-    Raises ConfigError: as ``check_model_folder`` and ``asked_of_transformers``, or the folder lacks some weights.
-    """
+    Raises ConfigError: as ``check_model_folder`` and ``asked_of_transformers``, or the folder lacks some weights."""
     check_model_folder(folder, use, kind)
     load = getattr(needed("transformers", use), kind).from_pretrained
     given = {"local_files_only": True, "use_safetensors": True, "trust_remote_code": False, "output_loading_info": True}
@@ -209,8 +206,7 @@ class HuggingFacePieces:
 
         ``<eos>`` and ``</s>`` become the end-of-text piece, or else a line end; ``<unk>`` becomes the unknown piece if this is
         a different piece, or else is spelled in pieces. A word is tokenized after another word or mark, or alone if it would
-        change the pieces of the other. Raises ConfigError: a word without pieces.
-        """
+        change the pieces of the other. Raises ConfigError: a word without pieces."""
         found: list[tuple[int, ...]] = []
         anchors = [(anchor, self._cut(anchor)) for anchor in ("a", "1", "，", ",")]
         special = {UNKNOWN: self.unknown_id if self.unknown_id != self.end_id else None, END: self.end_id, STOP: self.end_id}

@@ -127,8 +127,7 @@ def open_segmenter(
 
     ``words``, of a lexicon, are for ``fmm`` and ``jieba``; ``hmm`` lets jieba guess other words; ``model`` is the file for
     ``sentencepiece`` or ``hf``, and ``hf:PATH`` reads the tokenizer of a Hugging Face model; ``cut_latin`` lets ``fmm`` cut
-    Latin words and numbers that are not in the lexicon. Raises ConfigError: another name, or a missing part.
-    """
+    Latin words and numbers that are not in the lexicon. Raises ConfigError: another name, or a missing part."""
     from sememekit.text.huggingface import PREFIX, HuggingFacePieces
 
     if name.startswith(PREFIX):

@@ -51,8 +51,7 @@ class Vocabulary:
     def __init__(self, tokens: Sequence[str], counts: Sequence[int] | npt.NDArray[np.int64], where: str = "vocabulary") -> None:
         """Take sorted words with counts, as from :meth:`from_counts`; messages begin with ``where``.
 
-        Raises DataError: no words, a repeated word, a word with a tab or a line end, or a wrong order.
-        """
+        Raises DataError: no words, a repeated word, a word with a tab or a line end, or a wrong order."""
         words = tuple(tokens)
         try:
             numbers = np.array(counts, dtype=np.int64)

@@ -57,8 +57,7 @@ class RunFolder:
     def create(cls, path: Path, plan: Mapping[str, Any], versions: Mapping[str, Any], files: Mapping[str, bytes]) -> Self:
         """Create a run folder; ``files`` are further fixed files: vocabulary, graph, data signature.
 
-        ``path`` must be absent, empty, or left by a killed ``create``. Raises CheckpointError: something is there already.
-        """
+        ``path`` must be absent, empty, or left by a killed ``create``. Raises CheckpointError: something is there already."""
         ours = {*files, "versions.json", "checkpoints", ".plan.json.writing", MANIFEST, f".{MANIFEST}.writing", _LOCK}
         taken = (
             f"{path} exists already; continue it with --resume ({typed('sememekit', 'train', '--out', path, '--resume')}), "
@@ -94,8 +93,7 @@ class RunFolder:
     def open(cls, path: Path) -> Self:
         """Open the folder of a run and check its fixed files against its manifest.
 
-        Raises CheckpointError: it is not a run, a newer sememekit wrote it, or a file was changed.
-        """
+        Raises CheckpointError: it is not a run, a newer sememekit wrote it, or a file was changed."""
         path = Path(path)
         if os.path.lexists(path / "plan.json"):
             for folder in (path, *path.glob("checkpoints/"), *path.glob("checkpoints/*/")):
@@ -192,8 +190,7 @@ class RunFolder:
     def save(self, step: int, model: nn.Module, trainer: Mapping[str, Any], *, best: bool) -> str:
         """Write a snapshot after ``step`` steps, point to it, and remove snapshots without a pointer; returns its name.
 
-        Each shared tensor of ``model`` is stored once; ``trainer`` is a tree as ``flatten`` takes it; ``best``: best so far.
-        """
+        Each shared tensor of ``model`` is stored once; ``trainer`` is a tree as ``flatten`` takes it; ``best``: best so far."""
         pointer = self._tidy()
         name = self._write(step, model, trainer, pointer)
         self._point(pointer, {**pointer, "last": name, **({"best": name} if best else {})})
@@ -213,8 +210,7 @@ class RunFolder:
         """Write another run: the metrics of this run up to ``snapshot``, then ``records``, and one snapshot. Return its name.
 
         The new run is built in a hidden folder beside ``out`` and appears, complete, by one rename; remains of a killed process
-        are removed first.
-        """
+        are removed first."""
         hidden, step = out.with_name(f".{out.name}.partial"), snapshots.step_of(snapshot)
         if hidden.exists():
             shutil.rmtree(hidden)
@@ -231,8 +227,7 @@ class RunFolder:
         """Replace the model in the snapshot ``name`` ("last" or "best"); returns the name of the new snapshot.
 
         A new snapshot is written, and one rename moves every pointer to it. ``trainer`` replaces the training state of the old
-        snapshot; None keeps that state.
-        """
+        snapshot; None keeps that state."""
         pointer = self._tidy()
         which: Literal["last", "best"] = "last" if pointer.get("last") == name else "best"
         state = self.load(which, with_trainer=True).trainer if trainer is None else trainer

@@ -23,8 +23,7 @@ def worse_than_guessing(progress: TrainingState, value: float, uniform: float) -
     """Return whether a validation perplexity shows that the run has diverged.
 
     It has if the perplexity is above ``uniform`` (of the uniform distribution), except in two cases: over-fitting (better
-    before, or better on the training text), and a run that has just begun (close to uniform, with a falling training loss).
-    """
+    before, or better on the training text), and a run that has just begun (close to uniform, with a falling training loss)."""
     if value <= uniform:
         return False
     nats = progress.nats / progress.count
@@ -61,8 +60,7 @@ def first_bad_module(task: Task, batch: Any, carry: Carry) -> str:
     """Return a clause on the first part of a task with non-finite numbers, such as "parameter 'decoder.gate.weight' holds
     non-finite numbers".
 
-    It checks parameters, then outputs of modules in a forward pass, then gradients.
-    """
+    It checks parameters, then outputs of modules in a forward pass, then gradients."""
     bad = next((name for name, parameter in task.named_parameters() if not _finite(parameter)), None)
     if bad is not None:
         return f"parameter {bad!r} holds non-finite numbers"

@@ -182,8 +182,7 @@ def read_json(path: Path) -> dict[str, Any]:
 def read_pointer(path: Path, offer: Callable[[], str]) -> tuple[dict[str, str], list[str]]:
     """Return the names in the pointer, and the snapshots that were being written or removed.
 
-    ``offer`` returns the advice without the file ``path``, for messages. Raises CheckpointError: it is torn, or was changed.
-    """
+    ``offer`` returns the advice without the file ``path``, for messages. Raises CheckpointError: it is torn, or was changed."""
     table = read_object(path, lambda why: CheckpointError(why if "ermission" in why else f"{why}; {offer()}"))
     fits = fits_seal(table)
     others = [table.pop("next", None) or [], table.pop("stale", None) or []]
@@ -211,8 +210,7 @@ def flatten(tree: Any, tensors: dict[str, Tensor], path: str) -> Any:
     """Replace every tensor of a tree by a reference, and add the tensors to ``tensors`` under their paths.
 
     A tree has dicts with str or int keys, lists, tuples, tensors, numbers, strings, booleans, None; ``path`` names its root.
-    Raises TypeError for anything else.
-    """
+    Raises TypeError for anything else."""
     if isinstance(tree, Tensor):
         tensors[path] = tree
         return {_TENSOR: path}
@@ -277,8 +275,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a file by name.
 
     Tensors are copied one by one, so that the file is in memory only once. No code is executed. Raises OSError,
-    SafetensorError, or another error of the library for a file of another format.
-    """
+    SafetensorError, or another error of the library for a file of another format."""
     found = {}
     with safetensors.safe_open(path, framework="pt") as opened:
         names = list(opened.keys())

@@ -23,8 +23,7 @@ def values_of(report: Report) -> dict[str, float]:
     """Return the numbers of a report by tracked name; empty for reports without any.
 
     Validation is ``valid/NAME``; nats are natural logarithms, the mean over predicted tokens. Losses estimated from sampled
-    words have a separate name, so that curves never mix them with exact losses.
-    """
+    words have a separate name, so that curves never mix them with exact losses."""
     if isinstance(report, StepReport):
         return {
             _named("train/nats", report): report.nats,
@@ -118,8 +117,7 @@ def tracking(names: Iterable[str], run: Path, plan: Mapping[str, Any]) -> Iterat
     ...     tell(report)
 
     A resumed run keeps its id (``tracking.json`` in its folder). Raises ConfigError as ``check_trackers``. Raises
-    TrainingError: a tracker refuses the run or its numbers. Raises CheckpointError: ``tracking.json`` was damaged.
-    """
+    TrainingError: a tracker refuses the run or its numbers. Raises CheckpointError: ``tracking.json`` was damaged."""
     check_trackers(names)
     wanted = dict.fromkeys([*(["tensorboard"] if find_spec("tensorboard") is not None else []), *names])
     kept = run / IDS

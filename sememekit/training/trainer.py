@@ -237,8 +237,7 @@ class Trainer:
     def _end_epoch(self, schedule: Schedule) -> Iterator[EpochReport]:
         """Validate, advance the schedule, write a checkpoint.
 
-        The report is written before the checkpoint, so that no report is missing; a run killed in between repeats the epoch.
-        """
+        The report is written before the checkpoint, so that no report is missing; a run killed in between repeats the epoch."""
         progress, averaged, estimated = self.progress, self.average.count > 0, loss_is_estimated(self._output_layers)
         valid = self._validate()
         self._check_validation(valid)

@@ -22,8 +22,7 @@ def read_pairs(path: Path, what: str) -> tuple[Pairs, str]:
     """Read two words a line with white space between, as in the public lists of counter-fitting (Mrksic et al. 2016).
 
     A prefix ``en_`` of both words is removed; blank lines and lines with ``#`` are skipped. Returns the pairs and the SHA-256
-    of the file. Raises DataError: naming ``what`` the list is, and the line.
-    """
+    of the file. Raises DataError: naming ``what`` the list is, and the line."""
     data = read_bytes(path, refuse := lambda why: DataError(f"{what} {why}"))
     text = decode(data, path, refuse)
     found = set()

@@ -20,8 +20,7 @@ def files_of_splits(
     ``source`` is a folder with a file for each split, or one file, which is divided. ``given``, split -> files, replaces files
     of the folder; several are concatenated. With ``has_vocabulary`` (of other data) no split is required, and a single file is
     test. Raises ConfigError: nothing is given, or a test set is given without the vocabulary of other data. Raises DataError: a
-    file is absent or ambiguous.
-    """
+    file is absent or ambiguous."""
     if kind.test_only and not has_vocabulary and not given.get("train"):
         raise ConfigError(
             "this set is a test set for models of other data; say which with --vocabulary RUN (a run folder, or prepared data)"

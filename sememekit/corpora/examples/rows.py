@@ -117,8 +117,7 @@ def table_lines(file: Opened, lines: Iterable[tuple[int, str]]) -> Iterator[tupl
     """(line, its text, fields) of each line that is not blank: ``.csv`` has commas between fields, every other table TAB.
 
     Quotes around a whole field are removed. A row of a ``.csv`` may span lines. Raises DataError: a ``.csv`` with an open
-    quote, with file and line.
-    """
+    quote, with file and line."""
     if file.ending != ".csv":
         for number, text in lines:
             if text.strip():

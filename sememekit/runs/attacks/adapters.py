@@ -115,8 +115,7 @@ def model_folder(name: str, device: str = "auto") -> Adapted:
 
     Probabilities are the softmax of its logits, in float64. Texts are cut at the length of the model. Nothing is downloaded,
     and weights are read only as safetensors. Raises ConfigError: no such folder, an untrained head, or labels that do not
-    exclude each other.
-    """
+    exclude each other."""
     use = f"victim {name!r}"
     folder = local_folder(name.removeprefix(PREFIX), use)
     transformers = needed("transformers", use)
@@ -205,8 +204,7 @@ def is_pickle(name: str) -> bool:
 def pickled(name: str, *, logits: bool = False) -> Adapted:
     """The victim in a file of joblib or pickle. Raises ConfigError: code in files is not trusted, or the object is no victim.
 
-    Reading such a file runs any code that its author put in.
-    """
+    Reading such a file runs any code that its author put in."""
     if trusted_code() is not None:
         raise ConfigError(
             f"victim {name!r}: a pickle is a program, and reading it runs whatever its maker put in; if you trust them, add "

@@ -268,8 +268,7 @@ def refuse_no_result(report: AttackReport, results: Sequence[ExampleResult], *, 
     """Raise DataError if the victim failed on every example, or no correctly labelled example could be changed.
 
     ``kept``: the folder of the attack stays, so the message names it; ``typed``: the attack was a command, so it can be
-    resumed.
-    """
+    resumed."""
     asked = [result for result in results if result.queries or result.outcome == "error"]
     see = f"; see {report.folder}" if kept else ""
     if asked and all(result.outcome == "error" for result in asked):

@@ -57,8 +57,7 @@ def run_cutter(path: Path, lexicon: str = "") -> tuple[Cutter, str]:
     """Return the segmenter into replaceable words, and its description.
 
     A lattice model of characters or pieces segments by its best path; other runs use the segmenter of their data. Raises
-    ConfigError: ``lexicon`` is given too, or the data are cut at blanks or into pieces. Raises CheckpointError: no run.
-    """
+    ConfigError: ``lexicon`` is given too, or the data are cut at blanks or into pieces. Raises CheckpointError: no run."""
     if lexicon:
         raise ConfigError(f"--lexicon {lexicon}: the run {path} has its own words; leave --lexicon out")
     run = Run.open(path)
@@ -124,8 +123,7 @@ def open_victim(
     A module names a function, or an object that ``adapters.adapted`` takes. Its attribute ``labels`` may have the label names,
     and ``words`` the words that it knows, most frequent first. ``segmenter`` and ``lexicon`` segment its texts; ``logits``: its
     outputs are logits. Raises ConfigError: no such victim, no labels, a run that classifies no texts, or an option for
-    something that the victim declares. Raises CheckpointError: no run, or a torn run.
-    """
+    something that the victim declares. Raises CheckpointError: no run, or a torn run."""
     found: Adapted | None = None
     if name.startswith(PREFIX):
         found = model_folder(name, device)

@@ -56,8 +56,7 @@ def choose_defining_words(definitions: Sequence[Definition], size: int) -> Defin
 
     Equal definitions count once, so that a synset with many words counts once. If a definition has fewer than two defining
     lemmas, the first definitions of its rarer words, from left to right, supply defining lemmas until there are two. A word
-    that is a defining lemma itself is one of its own sememes, as the simplest words of HowNet are.
-    """
+    that is a defining lemma itself is one of its own sememes, as the simplest words of HowNet are."""
     counts = Counter(lemma for lemmas in {(one.text, one.lemmas) for one in definitions} for lemma in lemmas[1])
     words = sorted(counts, key=lambda lemma: (-counts[lemma], lemma))[:size]
     chosen = frozenset(words)
@@ -110,8 +109,7 @@ def content_lemmas(texts: Iterable[str], lemmas: Lemmas | None) -> dict[str, tup
 
     The base form of a word is the candidate that occurs most in the definitions. A candidate that occurs much less than the
     word is rejected: "number" is not the comparative of "numb". Without ``lemmas`` English endings are removed if the rest
-    occurs in the definitions.
-    """
+    occurs in the definitions."""
     words_of, stop = {text: split_words(text) for text in texts}, stop_words()
     counts = Counter(word for words in words_of.values() for word in words)
     bases_of: Callable[[str], Iterable[str]] = lemmas.bases if lemmas is not None else _without_ending
@@ -215,8 +213,7 @@ class DictionaryReader(LexiconReader):
 def sememes_of_function_words(text: str, function_words: Lexicon) -> tuple[str, ...]:
     """Return the sememes of a definition of function words only ("to have", "this; these"): their first senses.
 
-    The particle before a verb and articles are left out.
-    """
+    The particle before a verb and articles are left out."""
     words = [word for word in split_words(text) if word in function_words and word not in ("to", "a", "an", "the")]
     return tuple(dict.fromkeys(name for word in words for name in function_words.senses(word)[0].sememes))
 

@@ -274,8 +274,7 @@ class Lattice(Task):
         """The nats of the sentences, and their number of tokens with end marks.
 
         With ``loss_per`` "sentence" the gradient is the gradient of the mean over sentences. It is larger by the number of
-        tokens in a sentence, and so clipped sooner; otherwise steps of Adam are similar.
-        """
+        tokens in a sentence, and so clipped sooner; otherwise steps of Adam are similar."""
         nats = -log_marginal(self.edge_scores(batch), batch.lengths)
         divisor = len(batch.lengths) if self.settings.loss_per == "sentence" else None
         return BatchLoss(nats.sum(), batch.count, None, (), divisor=divisor)
@@ -332,8 +331,7 @@ def start_from_sememes(vectors: Tensor, entries: Entries, graph: SememeGraph, sp
     """Give the copies of annotated words vectors (rows, E) made of sememes, in place.
 
     The vector of a sense is the sum of its k sememe vectors / sqrt(k), which keeps the variance, plus noise. Sememe vectors are
-    uniform in +- ``spread``; they are not stored. Other rows stay unchanged.
-    """
+    uniform in +- ``spread``; they are not stored. Other rows stay unchanged."""
     sememes = torch.empty(graph.num_sememes, vectors.shape[1], dtype=vectors.dtype).uniform_(-spread, spread)
     for word in np.flatnonzero(graph.annotated).tolist():
         first = int(graph.sense_offsets[word])

@@ -38,8 +38,7 @@ def merging_weights(
     """(A, B) weights of the states that arrive at a node, from log M_k: the log-probability of the edge k given the node.
 
     With ``training``, sampling rules draw from ``generator`` (None for torch's); otherwise they take the most probable edge;
-    ``gumbel`` and ``gumbel_tree`` read ``temperature``.
-    """
+    ``gumbel`` and ``gumbel_tree`` read ``temperature``."""
     if rule not in SAMPLED:
         return log_posterior_AB.exp()
     if not training:

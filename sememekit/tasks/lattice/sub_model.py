@@ -76,8 +76,7 @@ class SubModel(nn.Module):
 
     def forward(self, hidden_NBH: Tensor, first: int, shared: SubModelBatch) -> Tensor:
         """(N, B, L) log-probabilities of the chunks that begin at the nodes ``first`` .. ``first`` + N - 1, from their states;
-        arbitrary for chunks that go beyond a sentence.
-        """
+        arbitrary for chunks that go beyond a sentence."""
         nodes, columns, _ = hidden_NBH.shape
         targets = shared.targets[first : first + nodes]
         longest = targets.shape[1]
