@@ -119,7 +119,7 @@ class Shelf:
         return places[0]
 
     def base_of(self, place: Place) -> Place | None:
-        """Return the base of a recipe; by default that of a row is the top of its file. ConfigError: ``base`` is no name."""
+        """Return the base of a recipe; without ``base`` a row has the top of its file. ConfigError: ``base`` is no name."""
         name = place.table().get("base")
         if name is None:
             return self._place(place.file) if place.row else None

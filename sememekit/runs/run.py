@@ -63,8 +63,8 @@ class Run:
         run.vocabulary.encode(run.segmenter().segment("天地人和"))
 
     Opening compares the files with the manifest and reads plan, words and signature. The weights are read when
-    ``task`` is first asked for, and the graph likewise. ``signature`` says how its data were made, and ``settings`` are those
-    of the plan with the requested device and dtype.
+    ``task`` is first asked for, and the graph likewise. ``signature`` says how its data were made; ``settings`` has the run
+    settings of the plan, with the requested device and dtype.
     """
 
     def __init__(
