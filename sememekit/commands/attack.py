@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sememekit.commands import _options as shared
-from sememekit.commands._options import fail_usage, given, option, others_typed, variant_option
+from sememekit.commands._options import fail_usage, option, others_typed, variant_option
 from sememekit.commands._printing import check_outputs, give_out, hint, print_json, print_table, remark
 from sememekit.commands._progress import progress_bars
 from sememekit.commands._typed_table import typed_table
@@ -166,9 +166,24 @@ def command(
     printed_by_victim = redirect_stdout(sys.stderr)  # which is no result
     with progress_bars(quiet) as show, stop_signals(lasting=True) as asked_to_stop, printed_by_victim:
         named_labels = [name.strip() for name in labels.split(",")] if labels else []
-        chosen = given(labels=named_labels, logits=logits, language_model=lm, judge=judge, resume=resume, which=which)
-        chosen |= given(device=device, workers=workers, engine=engine, trust_code=trust_code)
-        report = attack(victim, data, out, table=table, **chosen, progress=show, asked_to_stop=asked_to_stop)
+        report = attack(
+            victim,
+            data,
+            out,
+            table=table,
+            labels=named_labels,
+            logits=logits,
+            language_model=lm,
+            judge=judge or "",
+            resume=resume,
+            trust_code=trust_code,
+            which=which,
+            device=device,
+            workers=workers,
+            engine=engine,
+            progress=show,
+            asked_to_stop=asked_to_stop,
+        )
     _print_report(report, out, json=json, quiet=quiet)
     if report.stopped:
         remark(f"stopped by a signal; go on with: {report.resume_command}", quiet=False)

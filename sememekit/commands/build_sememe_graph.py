@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from sememekit.commands._options import Json, Lemmas, Quiet, Seed, Side, Sources, fail_usage, given, option
+from sememekit.commands._options import Json, Lemmas, Quiet, Seed, Side, Sources, fail_usage, option
 from sememekit.commands._printing import hint, print_fields, print_json, remark
 from sememekit.figures import percent
 from sememekit.files import typed
@@ -42,8 +42,17 @@ def command(
 
     if not sources:
         fail_usage("missing option '--source': name at least one, for example --source open")
-    chosen = given(drop_edges=drop_edges, seed=seed, side=side, lemmas=lemmas, defining_words=defining_words)
-    report = build_sememe_graph(sources, data, out, **chosen, yes_download=yes_download)
+    report = build_sememe_graph(
+        sources,
+        data,
+        out,
+        drop_edges=drop_edges,
+        seed=seed,
+        side=side,
+        lemmas=lemmas,
+        defining_words=defining_words,
+        yes_download=yes_download,
+    )
     if unannotated is not None and report.statistics.words_without_annotation:
         from sememekit.analysis.suggestions import suggest_for
         from sememekit.sememes.suggesting import write_suggestions

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Quiet, Run, Split, Which, given, option
+from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Quiet, Run, Split, Which, option
 from sememekit.commands._printing import hint, print_fields, print_json, print_table, remark
 from sememekit.commands._progress import progress_bars
 from sememekit.figures import percent
@@ -50,8 +50,19 @@ def command(
             if isinstance(report, StepReport):
                 show(f"epoch {report.epoch}", report.batch, report.num_batches)
 
-        chosen = given(epochs=epochs, running_passes=running_passes, out=out, split=split, data=data, device=device)
-        result = cluster_update(run, **chosen, **given(dtype=dtype, which=which), progress=show, on_report=on_report)
+        result = cluster_update(
+            run,
+            epochs=epochs,
+            running_passes=running_passes,
+            out=out,
+            split=split,
+            data=data,
+            device=device,
+            dtype=dtype,
+            which=which,
+            progress=show,
+            on_report=on_report,
+        )
     if json:
         print_json(result)
     else:

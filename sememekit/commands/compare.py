@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sememekit.commands import _options as shared
-from sememekit.commands._options import fail_usage, given, option, others_typed
+from sememekit.commands._options import fail_usage, option, others_typed
 from sememekit.commands._printing import print_json, remark
 from sememekit.commands._printing import show as show_parts
 from sememekit.commands._progress import progress_bars
@@ -68,8 +68,17 @@ def command(
     if figure is not None:
         check_figure(figure)
     with progress_bars(quiet) as show:
-        chosen = given(split=split, data=data, batch_size=batch_size, device=device, dtype=dtype, which=which, seed=seed)
-        report = compare([first, *others], **chosen, progress=show)
+        report = compare(
+            [first, *others],
+            split=split,
+            data=data,
+            batch_size=batch_size,
+            device=device,
+            dtype=dtype,
+            which=which,
+            seed=seed,
+            progress=show,
+        )
     for path, text, kind in tables:
         if path is not None:
             write_output(path, text(report).encode(), kind)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sememekit.commands import _options as shared
-from sememekit.commands._options import given, option, segmenter_option
+from sememekit.commands._options import option, segmenter_option
 from sememekit.commands._printing import check_outputs, give_out, print_json, remark
 from sememekit.commands._progress import progress_bars
 from sememekit.signals import STOPPED, stop_signals
@@ -59,8 +59,19 @@ def command(
 
         check_outputs(None, figure)
         with progress_bars(quiet) as show:
-            chosen = given(text=text, sources=sources, segmenter=segmenter, seed=seed, share=share, overrides=overrides)
-            report = quickstart(out, **chosen, device=device, fresh=fresh, progress=show, asked_to_stop=asked_to_stop)
+            report = quickstart(
+                out,
+                text=text,
+                sources=sources or (),
+                segmenter=segmenter,
+                seed=seed,
+                share=share,
+                overrides=overrides or (),
+                device=device,
+                fresh=fresh,
+                progress=show,
+                asked_to_stop=asked_to_stop,
+            )
     if report.stopped:
         if json:
             print_json(report)

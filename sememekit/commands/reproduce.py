@@ -10,7 +10,7 @@ import typer
 
 from sememekit.claims.claims import MOST_SEEDS, load_claims, paper_of
 from sememekit.commands._completion import completing
-from sememekit.commands._options import Engine, Html, Json, Quiet, Word, example, given, has_word, option
+from sememekit.commands._options import Engine, Html, Json, Quiet, Word, example, has_word, option
 from sememekit.commands._printing import print_json, print_table, remark, say
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import PAGE, check_output, read_text, replace_file, write_output
@@ -90,8 +90,17 @@ def run(
     names = claims or [name for name, (_, claim) in load_claims().items() if claim.small]
     with stop_signals(patient=True, lasting=True) as asked_to_stop:
         try:
-            chosen = given(seeds=seeds, tiny=tiny, jobs=jobs, engine=engine)
-            found = reproduce(names, out, root, **chosen, say=lambda line: remark(line, quiet), asked_to_stop=asked_to_stop)
+            found = reproduce(
+                names,
+                out,
+                root,
+                seeds=seeds,
+                tiny=tiny,
+                jobs=jobs,
+                engine=engine,
+                say=lambda line: remark(line, quiet),
+                asked_to_stop=asked_to_stop,
+            )
         except Stopped:
             remark("stopped by a signal; type the same command to go on", quiet=False)
             raise typer.Exit(STOPPED) from None

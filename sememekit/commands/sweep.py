@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sememekit.commands._options import Engine, Json, Overrides, Quiet, Recipe, Seed, fail_usage, given, option
+from sememekit.commands._options import Engine, Json, Overrides, Quiet, Recipe, Seed, fail_usage, option
 from sememekit.commands._printing import hint, print_json, print_table, remark, say
 from sememekit.commands._progress import progress_bars
 from sememekit.commands._typed_table import typed_table
@@ -83,8 +83,20 @@ def command(
         hint(f"trial {trial.number}: {trial.state}, {trial.figure}; {_settings(trial)}", quiet)
 
     with progress_bars(quiet) as progress, stop_signals(patient=True, lasting=True) as asked_to_stop:
-        budget = given(trials=trials, cpu_minutes=cpu_minutes, pruning=not no_pruning, jobs=jobs, engine=engine, seed=seed)
-        report = sweep(table, out, over, **budget, progress=progress, on_trial=show, should_stop=asked_to_stop)
+        report = sweep(
+            table,
+            out,
+            over,
+            trials=trials,
+            cpu_minutes=cpu_minutes,
+            pruning=not no_pruning,
+            jobs=jobs,
+            engine=engine,
+            seed=seed,
+            progress=progress,
+            on_trial=show,
+            should_stop=asked_to_stop,
+        )
     if json:
         print_json(report)
     else:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sememekit.commands._input import input_name, lines_of, some
-from sememekit.commands._options import Device, Errors, Quiet, RunOrPublished, SenseMethod, SenseSources, Which, given, option
+from sememekit.commands._options import Device, Errors, Quiet, RunOrPublished, SenseMethod, SenseSources, Which, option
 from sememekit.commands._printing import say
 
 if TYPE_CHECKING:
@@ -44,8 +44,10 @@ def command(
 
     loaded = load_run(run, which=which, device=device, sources=sources if is_published(run) else None)
     chosen = [word for word in (words or "").split(",") if word]
-    how = given(method=method, sources=sources, words=chosen, whole=form == "conllu", surprisal=surprisal)
-    rows = tag(loaded, lines_of(file, errors), **how)
+    lines, whole = lines_of(file, errors), form == "conllu"
+    rows = tag(
+        loaded, lines, method=method or "combined", sources=sources or (), words=chosen, whole=whole, surprisal=surprisal
+    )
     asked = f"none of the words {words} is" if chosen else "no words are"
     rows = some(rows, f"{asked} in {input_name(file)}, so nothing is tagged; give a sentence a line")
     header = header_of(loaded, method or "combined", sources or ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,10 @@ def test_a_variant_chosen_with_set_keeps_what_the_flags_say() -> None:
     assert table["task"] == {"name": "nli", "vectors": "glove.txt"}
     assert table["encoder"] == {"name": "bilstm", "dropout": 0.5}
     vectors = {("embedding", "path", "similarity.path"): Path("glove.txt")}
-    table = attack._table(None, ["candidates.delta=0.4", "candidates.name=embedding"], {}, {}, vectors)
+    overrides = ["candidates.delta=0.4", "candidates.name=embedding"]
+    table = attack._table(partial(typed_table, None, overrides, {}), {}, vectors, None)
     assert table["candidates"] == {"name": "embedding", "path": "glove.txt", "delta": 0.4}
     assert "constraints" not in table
-    assert attack._table(None, [], {}, {}, vectors) == {"constraints": {"similarity": {"path": "glove.txt"}}}
+    assert attack._table(partial(typed_table, None, [], {}), {}, vectors, None) == {
+        "constraints": {"similarity": {"path": "glove.txt"}}
+    }
