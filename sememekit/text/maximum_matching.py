@@ -141,14 +141,13 @@ class MaximumMatcher:
         return words + self._segment_chunk(chunk[position:])
 
     def _segment_chunk(self, chunk: str) -> list[str]:
-        words: list[str] = []
-        last = 0
+        words, last = list[str](), 0
         for start, end, _ in self._find(chunk):
-            words += chunk[last:start]
+            if start > last:  # matches mostly touch, and an empty slice costs as much as a word
+                words += chunk[last:start]
             words.append(chunk[start:end])
             last = end
-        words += chunk[last:]
-        return words
+        return words + list(chunk[last:])
 
 
 def _automaton(patterns: list[str]) -> Any:
