@@ -123,20 +123,17 @@ class MaximumMatcher:
         return partial(MaximumMatcher, cut_latin=self._cut_latin), (self._words,)
 
     def _segment_mixed(self, chunk: str) -> list[str]:
-        words: list[str] = []
-        position = 0
+        words, position = list[str](), 0
         while (run := _LATIN.search(chunk, position)) is not None:
             base, start = position, run.start()
             for first, last, _ in self._find(chunk[base : start + self._longest]):
                 first, last = base + first, base + last
                 if first > start or (first == start and last <= run.end()):
                     break
-                words += chunk[position:first]
-                words.append(chunk[first:last])
+                words += [*chunk[position:first], chunk[first:last]]
                 position = last
             if position <= start:
-                words += chunk[position:start]
-                words.append(run.group())
+                words += [*chunk[position:start], run.group()]
                 position = run.end()
         return words + self._segment_chunk(chunk[position:])
 
