@@ -77,8 +77,13 @@ def number(share: float) -> str:
 
 
 def covered(rows: Rows | None, place: int, first: float, last: float) -> str:
-    """The share of the distance from ``first`` to ``last`` nats that a row covers; empty for a control that was not run."""
-    return "" if rows is None else number((first - math.log(rows[place]["new"])) / (first - last))
+    """The share of the distance from ``first`` to ``last`` (perplexities) that a row covers, in nats and in perplexity.
+
+    Empty for a control that was not run."""
+    if rows is None:
+        return ""
+    nats = math.log(first / rows[place]["new"]) / math.log(first / last)
+    return f"{number(nats)} ({number((first - rows[place]['new']) / (first - last))})"
 
 
 def tables_of_new_words() -> tuple[list[list[str]], list[list[str]]]:
@@ -99,7 +104,7 @@ def tables_of_new_words() -> tuple[list[list[str]], list[list[str]]]:
             ranks = [f"{mean(key):.4f}" for key in ("reciprocal_rank", "reciprocal_rank_among_new")]
             means.append([model, way, *figures, *ranks])
         for seed in seeds:
-            first, last = (math.log(arms[model][seed][place]["new"]) for place in (0, 4))
+            first, last = (arms[model][seed][place]["new"] for place in (0, 4))
             ways = [covered(arms.get(model + WAYS[way][0], {}).get(seed), WAYS[way][1], first, last) for way in COVERED]
             shares.append([model, str(seed), *ways])
     return means, shares
