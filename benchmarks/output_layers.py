@@ -9,7 +9,7 @@ the vocabulary counts them. All layers are timed interleaved in one run, with th
 counts, since a busy machine only ever adds: CPU seconds with one thread, wall time with more. Peak memory is measured in a
 fresh process for each layer, over what it held before the step with its gradients in place. Prints a JSON object.
 
-``--peers`` times the modules of ``sememekit.nn`` beside those of torch that a user would take in their place, eager and under
+``--peers`` times the modules of ``sememekit.nn`` beside the modules of torch that they replace, eager and under
 ``torch.compile`` with inductor, which needs a C++ compiler. The CPU seconds of compilation are reported apart.
 
 ``--alone`` measures steps of one module and the peak memory of the process. For ``sdlm`` the 100,000 most frequent words have
