@@ -1,7 +1,5 @@
 """Sources of substitutes for a word: one table for all words of an attack, made before it starts."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -21,8 +19,7 @@ from sememekit.sememes.substitutes import Inflections, Substitutes
 from sememekit.sememes.wordnet import read_wordnet
 from sememekit.text.vectors import read_vectors
 
-_SEVERAL: Final = re.compile(r"[\s_]")
-"""The separators between the words of an expression: a blank in text, ``_`` in WordNet."""
+_SEVERAL: Final = re.compile(r"[\s_]")  # the separators between the words of an expression: a blank in text, ``_`` in WordNet
 
 
 class Candidates(AttackPart, ABC):
@@ -38,8 +35,7 @@ class Candidates(AttackPart, ABC):
         """Return the substitutes of each word, best first; words without any may be left out. DataError: an unusable file.
 
         Substitutes differ from the word and from each other, and are single words of ``resources.known_words``: expressions
-        with blanks or underscores are left out.
-        """
+        with blanks or underscores are left out."""
 
     def usable(self, word: str, substitutes: Iterable[str], most: int = 0) -> tuple[str, ...]:
         """Return at most ``most`` allowed substitutes (see ``Candidates.table``); 0 for all."""
@@ -68,7 +64,7 @@ class SememeCandidates(Candidates):
         most: int = Field(default=0, ge=0)
         """Substitutes for each word; 0 for all."""
 
-    settings: SememeCandidates.Settings
+    settings: Settings
 
     required: ClassVar[Mapping[str, str]] = {
         "sources": "[candidates] sememe: name a lexicon with --source FORMAT:PATH, for example table:english.tsv, or open"
@@ -106,7 +102,7 @@ class EmbeddingCandidates(Candidates):
         normalise: bool = False
         """Normalise all vectors to length 1 first; the squared distance is then 2 - 2 cos."""
 
-    settings: EmbeddingCandidates.Settings
+    settings: Settings
 
     required: ClassVar[Mapping[str, str]] = {"path": "[candidates] embedding: name a file of word vectors with --vectors FILE"}
 
@@ -148,7 +144,7 @@ class WordNetCandidates(Candidates):
         most: int = Field(default=0, ge=0)
         """Substitutes for each word; 0 for all."""
 
-    settings: WordNetCandidates.Settings
+    settings: Settings
 
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
         wordnet = read_wordnet(self.settings.path)
@@ -166,7 +162,7 @@ class TableCandidates(Candidates):
         most: int = Field(default=0, ge=0)
         """Substitutes for each word; 0 for all."""
 
-    settings: TableCandidates.Settings
+    settings: Settings
 
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
         path = at_home(self.settings.path)

@@ -1,7 +1,5 @@
 """The text of an example: its replaceable words, and the unchanged text between them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,17 +8,14 @@ from typing import Final, NamedTuple
 from sememekit.errors import DataError
 from sememekit.text.scripts import UNSPACED_RANGES
 
-Fields = tuple[str, ...]
-"""One text, or several that are classified together: (premise, hypothesis)."""
+Fields = tuple[str, ...]  # one text, or several that are classified together: (premise, hypothesis)
 
 _PIECE: Final = re.compile(r"<[^<>\s]+>|(?<!\S)['’]\w+|\w+(?:['’-]\w+)*|[^\w\s]")
 """A token between angle brackets, a clitic that stands alone, a word, or one mark."""
 
-Cutter = Callable[[str], Sequence[str]]
-"""A function that segments a text into replaceable words."""
+Cutter = Callable[[str], Sequence[str]]  # a function that segments a text into replaceable words
 
-LONGEST_RUN: Final = 6
-"""Longest stretch of Chinese or Japanese that counts as one word; longer words are rare names."""
+LONGEST_RUN: Final = 6  # longest stretch of Chinese or Japanese that counts as one word; longer words are rare names
 
 _RUN: Final = re.compile(rf"[{UNSPACED_RANGES}]{{{LONGEST_RUN + 1},}}")
 
@@ -49,12 +44,11 @@ class Document:
     words: tuple[Word, ...]
 
     @classmethod
-    def read(cls, fields: Fields, cut: Cutter | None = None) -> Document:
+    def read(cls, fields: Fields, cut: Cutter | None = None) -> "Document":
         """Segment the fields into words, with their text unchanged.
 
         ``cut`` segments text without blanks (Chinese); None cuts at white space and marks. Raises DataError if the segmented
-        words do not add up to the text, so that they cannot be replaced.
-        """
+        words do not add up to the text, so that they cannot be replaced."""
         words = (
             Word(number, begin, end, field[begin:end])
             for number, field in enumerate(fields)

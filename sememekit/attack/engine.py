@@ -16,12 +16,9 @@ and its adversarial text are queried again, each alone; these queries are not co
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import pairwise
 from typing import Any, Final, NamedTuple, final
 
 import numpy as np
@@ -29,25 +26,21 @@ from numpy.typing import NDArray
 
 from sememekit.attack.constraints import Check, Constraint
 from sememekit.attack.documents import Cutter, Document, Fields
-from sememekit.attack.examples import NO_LABEL, Change, Example, ExampleResult
+from sememekit.attack.examples import NO_LABEL, Example, ExampleResult, change_of
 from sememekit.attack.goals import Aim, Goal
 from sememekit.attack.plan import RunningSettings
 from sememekit.attack.searches import Search
-from sememekit.attack.space import Rows, Space, Texts, best_index
+from sememekit.attack.space import Rows, Space, Texts, best_index, size_of
 from sememekit.attack.victim import LENGTH, SAME, Answer, Victim, num_characters
 from sememekit.errors import DataError
-from sememekit.measure.attack_rates import SpaceSize
 
 _Asking = Generator[Sequence[Fields], list[Answer], ExampleResult]
 
 NOT_AGAIN: Final = "fooled the victim once, and not when asked again alone"
 """The reason of a success that failed when queried again."""
-_TIMES: Final = 9
-"""Number of calls that are averaged for a victim with varying answers."""
-_BATCHES: Final = 8
-"""Most batches of a round: enough to sort texts by length, few enough that a stop loses little."""
-REFUSED: Final = 0.0
-"""The lowest score, for texts that a constraint refuses: no search prefers such a text."""
+_TIMES: Final = 9  # number of calls that are averaged for a victim with varying answers
+_BATCHES: Final = 8  # most batches of a round: enough to sort texts by length, few enough that a stop loses little
+REFUSED: Final = 0.0  # the lowest score, for texts that a constraint refuses: no search prefers such a text
 
 
 @final
@@ -60,10 +53,6 @@ class Attack:
     >>> [result] = attack.run([Example(0, ("a good film",), "positive")])
     >>> result.outcome, result.queries
     ('failed', 2)
-
-    Attributes:
-        cut: segmenter of texts without blanks; None for white space and marks.
-        reads: fields -> characters of each that the victim reads; None if it reads all. Later words are not attacked.
     """
 
     victim: Victim
@@ -72,15 +61,15 @@ class Attack:
     constraints: Sequence[Constraint]
     table: Mapping[str, tuple[str, ...]]
     settings: RunningSettings
-    cut: Cutter | None = None
+    cut: Cutter | None = None  # segmenter of texts without blanks; None for white space and marks
+    # fields -> characters of each that the victim reads; None if it reads all. Later words are not attacked
     reads: Callable[[Fields], tuple[int, ...]] | None = None
 
     def run(self, examples: Iterable[Example], should_stop: Callable[[], bool] = lambda: False) -> Iterator[ExampleResult]:
         """Attack the examples, ``together`` at a time, and yield each result as soon as it is known.
 
         The outcome of an example does not depend on other examples. After ``should_stop`` no result is yielded; unfinished
-        examples start again when the attack is resumed.
-        """
+        examples start again when the attack is resumed."""
         waiting = iter(examples)
         active: list[_Active] = []
         while True:
@@ -140,8 +129,7 @@ class Attack:
     def attack_one(self, example: Example, generator: np.random.Generator | None = None) -> _Asking:
         """Attack one example, as a coroutine that yields texts to query and returns the result.
 
-        ``generator`` draws all its random numbers (default: from the seed and the number of the example).
-        """
+        ``generator`` draws all its random numbers (default: from the seed and the number of the example)."""
         generator = np.random.default_rng([self.settings.seed, example.index]) if generator is None else generator
         labels = self.victim.labels
         known: dict[str, Any] = {"index": example.index, "fields": example.fields, "label": example.label}
@@ -183,7 +171,7 @@ class Attack:
         if space.refusal:
             return result("skipped", space.refusal)
         # Of an example that a constraint refused, the later constraints have not seen the space.
-        known["space"] = _size(spaces)
+        known["space"] = size_of(spaces)
         aim = self.goal.aim(label, generator)
         known["target"] = None if aim.target is None else labels[aim.target]
         start = float(aim.scores(answer[None])[0])
@@ -209,7 +197,7 @@ class Attack:
             adversarial=document.replace(changes),
             adversarial_prediction=labels[int(found.argmax())],
             adversarial_probabilities=tuple(found.tolist()),
-            changes=tuple(_change(document, number, new) for number, new in sorted(changes.items())),
+            changes=tuple(change_of(document, number, new) for number, new in sorted(changes.items())),
         )
 
 
@@ -348,38 +336,3 @@ class _Run:
         changed = (rows[won] > 0).sum(axis=1)
         fewest = won[changed == changed.min()]
         return int(fewest[best_index(scores[fewest])])
-
-
-def _change(document: Document, number: int, new: str) -> Change:
-    word = document.words[number]
-    place = sum(other.field == word.field for other in document.words[:number])
-    return Change(field=word.field, place=place, begin=word.begin, old=word.text, new=new)
-
-
-def _size(spaces: Sequence[Space]) -> SpaceSize:
-    """Return the size of the space: before, and after each of the constraints."""
-    whole, space, left = spaces[0], spaces[-1], [sum(map(len, each.substitutes)) for each in spaces]
-    words = [number for number in space.scope if any(map(str.isalnum, whole.document.words[number].text))]
-    kept = [number for number in words if space.substitutes[number]]
-    return SpaceSize(
-        words=len(words),
-        with_candidates=sum(bool(whole.substitutes[number]) for number in words),
-        changeable=len(kept),
-        substitutes=sum(len(space.substitutes[number]) for number in kept),
-        texts_log10=space.texts_log10(),
-        refused=tuple(one - two for one, two in pairwise(left)),
-    )
-
-
-def words_of(examples: Iterable[Example], cut: Cutter | None = None) -> list[str]:
-    """Return every word of the examples, as written and in lower case, most frequent first, to look up candidates.
-
-    Args:
-        cut: see ``Document.read``; an example on which it fails ends in an error later.
-    """
-    counts = Counter[str]()
-    for example in examples:
-        with suppress(DataError):
-            for word in Document.read(example.fields, cut).words:
-                counts.update({word.text, word.text.lower()})
-    return sorted(counts, key=lambda word: (-counts[word], word))

@@ -1,36 +1,32 @@
 """Labelled texts from a file, and the result of an attack on each."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from sememekit.attack.documents import Fields
+from sememekit.attack.documents import Cutter, Document, Fields
 from sememekit.attack.victim import FAULT
 from sememekit.config import Record
 from sememekit.corpora.examples import ExampleSet
 from sememekit.corpora.examples.labelled import LabelledFile, read_labelled
+from sememekit.errors import DataError
 from sememekit.measure.attack_rates import ExampleOutcome, SpaceSize
 
-NO_LABEL: Final = "-"
-"""The label in SNLI where the annotators did not agree."""
+NO_LABEL: Final = "-"  # the label in SNLI where the annotators did not agree
 
 
 @dataclass(frozen=True)
 class Example:
-    """One labelled text.
+    """One labelled text."""
 
-    Attributes:
-        index: place in the file, from 0; index and seed together decide all random numbers of the attack on this example.
-        fields: the text, or (premise, hypothesis).
-        label: name of the true label, as the file has it.
-    """
-
-    index: int
-    fields: Fields
-    label: str
+    index: int  # place in the file, from 0; index and seed together decide all random numbers of the attack on this example
+    fields: Fields  # the text, or (premise, hypothesis)
+    label: str  # name of the true label, as the file has it
 
 
 class Change(Record):
@@ -47,6 +43,13 @@ class Change(Record):
     begin: int
     old: str
     new: str
+
+
+def change_of(document: Document, number: int, new: str) -> Change:
+    """Return the change of word ``number`` to ``new``."""
+    word = document.words[number]
+    place = sum(other.field == word.field for other in document.words[:number])
+    return Change(field=word.field, place=place, begin=word.begin, old=word.text, new=new)
 
 
 class ExampleResult(ExampleOutcome):
@@ -97,3 +100,15 @@ def choose_examples(examples: Sequence[Example], limit: int, sample: str, seed: 
         return list(examples[:limit])
     chosen = np.random.default_rng([seed, 1]).choice(len(examples), size=limit, replace=False)
     return [examples[index] for index in sorted(chosen.tolist())]
+
+
+def words_of(examples: Iterable[Example], cut: Cutter | None = None) -> list[str]:
+    """Return every word of the examples, as written and in lower case, most frequent first, to look up candidates.
+
+    An example on which ``cut`` fails ends in an error later."""
+    counts = Counter[str]()
+    for example in examples:
+        with suppress(DataError):
+            for word in Document.read(example.fields, cut).words:
+                counts.update({word.text, word.text.lower()})
+    return sorted(counts, key=lambda word: (-counts[word], word))

@@ -9,8 +9,6 @@ A line that a killed process left incomplete is dropped on --resume; its example
 Examples on which the victim failed are attacked again, too. If an example has two lines, the last counts.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
@@ -26,10 +24,8 @@ from sememekit.files import fits_seal, is_there, opening, read_object, refuse_od
 from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK, paired_differences
 
 FORMAT: Final = 3
-_FREE: Final = ("together", "batch_size")
-"""Settings of [attack] that a resumed attack may change, since they decide no result."""
-_WRITTEN: Final = "written"
-"""Key of report.json: SHA-256 of attack.json, bytes of examples.jsonl, and their SHA-256."""
+_FREE: Final = ("together", "batch_size")  # settings of [attack] that a resumed attack may change, since they decide no result
+_WRITTEN: Final = "written"  # key of report.json: SHA-256 of attack.json, bytes of examples.jsonl, and their SHA-256
 
 
 @final
@@ -41,7 +37,7 @@ class AttackFolder:
         self.identity = identity
 
     @classmethod
-    def create(cls, path: Path, identity: Mapping[str, Any]) -> AttackFolder:
+    def create(cls, path: Path, identity: Mapping[str, Any]) -> "AttackFolder":
         """Start a folder; errors as ``check_free``."""
         cls.check_free(path)
         path.mkdir(parents=True, exist_ok=True)
@@ -57,7 +53,7 @@ class AttackFolder:
             raise CheckpointError(f"{path} exists already; go on with --resume, choose another --out, or delete it first")
 
     @classmethod
-    def open(cls, path: Path) -> AttackFolder:
+    def open(cls, path: Path) -> "AttackFolder":
         """Open the folder of an attack; CheckpointError if it is not one."""
         file = path / "attack.json"
         with opening(file, CheckpointError):
@@ -82,8 +78,7 @@ class AttackFolder:
     def refuse_code(self, given: Iterable[str], *, trust: bool) -> None:
         """Raise CheckpointError if attack.json names code that is not named on the command line as well.
 
-        ``given`` are the names that the command line repeats; ``trust`` takes all (--trust-code).
-        """
+        ``given`` are the names that the command line repeats; ``trust`` takes all (--trust-code)."""
         if trust:
             return
         allowed = set(given)
@@ -114,8 +109,7 @@ class AttackFolder:
         return _unsealed(path, advice) if path.exists() else None
 
     def report(self) -> AttackReport:
-        """The report of a finished attack. Raises CheckpointError: it is unfinished, damaged, or does not match the other
-        files."""
+        """Return the report of a finished attack. CheckpointError: unfinished, damaged, or not of the other files."""
         self.results()
         if (report := self._report()) is None or report["stopped"]:
             raise CheckpointError(
@@ -208,8 +202,7 @@ def append_result(path: Path, result: ExampleResult) -> None:
 
 
 def whole_results(path: Path) -> dict[int, ExampleResult]:
-    """Return the results of a file by example, without an incomplete last line; empty without a file. Raises DataError: an
-    invalid line in the middle."""
+    """Return the results of a file by example, without a torn last line; empty without a file. DataError: a bad line."""
     found = {}
     for number, line in enumerate(path.read_bytes().split(b"\n")[:-1] if path.exists() else (), start=1):
         try:
@@ -220,8 +213,7 @@ def whole_results(path: Path) -> dict[int, ExampleResult]:
     return found
 
 
-HUGGING_FACE: Final = "hf:"
-"""Prefix of the folder of a victim model."""
+HUGGING_FACE: Final = "hf:"  # prefix of the folder of a victim model
 
 
 def code_names(identity: Mapping[str, Any]) -> dict[str, str]:
@@ -264,8 +256,7 @@ def _flat(tree: Any, name: str = "") -> dict[str, Any]:
 def compare_attacks(first: Path, second: Path) -> AttackComparison:
     """Paired differences between two finished attacks on the same data, the first minus the second. Raises CheckpointError: a
     folder is no attack, or is unfinished (successes end first, so its examples are not a sample). Raises DataError: the attacks
-    differ both in the file and in the texts and labels, or have no common example.
-    """
+    differ both in the file and in the texts and labels, or have no common example."""
     folders = [AttackFolder.open(path) for path in (first, second)]
     for folder in folders:
         folder.report()

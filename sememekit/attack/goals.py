@@ -1,7 +1,5 @@
 """Goals: any wrong label (untargeted), or a chosen label (targeted)."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple, final
@@ -69,7 +67,7 @@ class Targeted(Goal):
         targets: dict[str, tuple[str, ...]] = Field(default_factory=dict)
         """Label -> its target labels, one drawn at random; a label that is not listed may become any other."""
 
-    settings: Targeted.Settings
+    settings: Settings
 
     def __init__(self, settings: Settings, labels: Sequence[str]) -> None:
         super().__init__(settings, labels)

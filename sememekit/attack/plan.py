@@ -98,8 +98,7 @@ PARTS = {
 """Slot -> its variants, and the default variant."""
 _VARIANTS: Mapping[str, Mapping[str, str]] = {**{slot: names for slot, (names, _) in PARTS.items()}, "constraint": CONSTRAINTS}
 """Kind of a part -> its variants."""
-_TABLES = ("claim", *ATTACK_SLOTS)
-"""The tables of an attack's recipe."""
+_TABLES = ("claim", *ATTACK_SLOTS)  # the tables of an attack's recipe
 
 
 def is_attack(table: Mapping[str, Any]) -> bool:

@@ -19,8 +19,7 @@ from sememekit.measure.attack_rates import Verdict
 
 ANSWERS: Final = ("same meaning", "label 1", "label 2", "fluent 1", "fluent 2")
 COLUMNS: Final = ("item", "text 1", "text 2", *ANSWERS)
-MOST_RATED: Final = 200
-"""Rows of a sheet."""
+MOST_RATED: Final = 200  # rows of a sheet
 _YES: Final = {"yes": True, "y": True, "1": True, "no": False, "n": False, "0": False}
 
 
@@ -58,8 +57,7 @@ def read_ratings(paths: Sequence[Path], items: Sequence[Item], labels: Sequence[
     """Return the majority vote for each rated example, by its number, and the number of filled rows. A tie counts as "no".
 
     ``paths`` are filled sheets of one or several raters; rows without answers are skipped. Raises DataError: a row of another
-    attack, an unknown answer, or no answers at all.
-    """
+    attack, an unknown answer, or no answers at all."""
     known = {item.name: item for item in items}
     found: dict[int, list[Verdict]] = {}
     for path in paths:

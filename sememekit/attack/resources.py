@@ -18,21 +18,15 @@ SentenceNats = Callable[[Sequence[Sequence[str]]], list[list[float]]]
 
 @dataclass(frozen=True)
 class AttackResources:
-    """Resources of candidates and constraints besides their settings.
+    """Resources of candidates and constraints besides their settings."""
 
-    Attributes:
-        known_words: the allowed substitutes, or None for no limit; an unknown word would only test the victim's ``<unk>``.
-        frequent_words: words by falling frequency, in the victim's training (if known) or in the attacked texts.
-        field_names: names of the fields of an example.
-        sentence_nats: the language model of the constraints ``language_model`` and ``perplexity``, or None.
-        words: every word of the originals and substitutes; None if unknown.
-    """
-
+    # the allowed substitutes, or None for no limit; an unknown word would only test the victim's ``<unk>``
     known_words: frozenset[str] | None
-    frequent_words: tuple[str, ...]
-    field_names: tuple[str, ...]
+    frequent_words: tuple[str, ...]  # words by falling frequency, in the victim's training (if known) or in the attacked texts
+    field_names: tuple[str, ...]  # names of the fields of an example
+    # the language model of the constraints ``language_model`` and ``perplexity``, or None
     sentence_nats: SentenceNats | None = None
-    words: frozenset[str] | None = None
+    words: frozenset[str] | None = None  # every word of the originals and substitutes; None if unknown
     _opened: dict[tuple[str, ...], list[Lexicon]] = field(default_factory=dict, compare=False, repr=False)
 
     def lexicons(self, sources: tuple[str, ...]) -> list[Lexicon]:
@@ -78,8 +72,7 @@ class AttackPart:
     def check_settings(cls, settings: Settings, *, language_model: bool) -> None:
         """Raise ConfigError if a setting or a needed language model is missing.
 
-        Called before a victim is opened, so that errors come early, and when the part is built.
-        """
+        Called before a victim is opened, so that errors come early, and when the part is built."""
         for key, message in cls.required.items():
             if not getattr(settings, key):
                 raise ConfigError(message)

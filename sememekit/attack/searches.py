@@ -5,8 +5,6 @@ nothing is left to try. The engine counts queries, ends the search at the first 
 of many examples together.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
 from itertools import chain, combinations, islice, product
@@ -17,11 +15,10 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sememekit import config
-from sememekit.attack.space import Rows, Space, best_index, is_better
+from sememekit.attack.space import Rows, Space, best_index, draw_places, is_better
 
 Scores = NDArray[np.float64]
-Queries = Generator[Rows, Scores, None]
-"""A generator that yields (N, P) rows and receives (N,) scores."""
+Queries = Generator[Rows, Scores, None]  # a generator that yields (N, P) rows and receives (N,) scores
 
 
 class Search(ABC):
@@ -51,20 +48,14 @@ class Search(ABC):
         """Search a space with at least one changeable word and one change allowed.
 
         ``start`` is the score of the original; each example has its own ``generator``, so that results do not depend on other
-        examples.
-        """
+        examples."""
 
 
 def best_single_replacement(
     rows: Rows, where: NDArray[np.int64], space: Space, known: Scores | None = None
 ) -> Generator[Rows, Scores, tuple[Rows, Scores]]:
-    """Try all substitutes at one place of each row, and take the best if it beats the row; return rows and scores.
-
-    Args:
-        rows: (N, P).
-        where: (N,) the place of each row.
-        known: (N,) scores of the rows; None queries the rows, too.
-    """
+    """Try all substitutes at the place ``where`` (N,) of each row (N, P), and take the best if it beats the row; return rows
+    and scores. Without ``known`` scores (N,) the rows are queried, too."""
     sizes = space.sizes[where]
     trials = np.repeat(rows, sizes, axis=0)
     trials[np.arange(len(trials)), np.repeat(where, sizes)] = np.concatenate([np.arange(1, size + 1) for size in sizes])
@@ -82,22 +73,6 @@ def best_single_replacement(
     return after, scores
 
 
-def draw_places(
-    rows: Rows, weights: NDArray[np.float64], space: Space, generator: np.random.Generator, *, revisit: bool
-) -> NDArray[np.int64]:
-    """Draw a place for each row (N,) in proportion to ``weights`` (P,); without ``revisit``, unchanged places come first.
-
-    A row at the limit of changes can only replace a changed word. One uniform number is drawn for each row.
-    """
-    changed = rows > 0
-    open_places = np.ones_like(changed) if revisit else ~changed
-    full = changed.sum(axis=1) >= space.most
-    allowed = np.where(full[:, None], changed, open_places)
-    mass = np.where(allowed, weights[None], 0.0).cumsum(axis=1)
-    points = generator.random(len(rows)) * mass[:, -1]
-    return np.minimum((mass <= points[:, None]).sum(axis=1), mass.shape[1] - 1)
-
-
 @final
 class Greedy(Search):
     """Try every single change, take the best, and continue while the score rises.
@@ -110,7 +85,7 @@ class Greedy(Search):
         rescan: bool = True
         """Try every change again after each change."""
 
-    settings: Greedy.Settings
+    settings: Settings
 
     def run(self, space: Space, start: float, generator: np.random.Generator) -> Queries:
         row, score = space.origin()[0], start
@@ -147,7 +122,7 @@ class Beam(Search):
         width: int = Field(default=8, ge=1)
         """Number of rows to keep."""
 
-    settings: Beam.Settings
+    settings: Settings
 
     def run(self, space: Space, start: float, generator: np.random.Generator) -> Queries:
         beam = space.origin()
@@ -174,7 +149,7 @@ class Exhaustive(Search):
         at_once: int = Field(default=500, ge=1)
         """Rows of one step."""
 
-    settings: Exhaustive.Settings
+    settings: Settings
     verdict = "no adversarial example exists in the searched space (exhaustive)"
 
     def refusal(self, space: Space) -> str:
@@ -209,7 +184,7 @@ class RandomSearch(Search):
         at_once: int = Field(default=50, ge=1)
         """Texts of one step."""
 
-    settings: RandomSearch.Settings
+    settings: Settings
 
     def run(self, space: Space, start: float, generator: np.random.Generator) -> Queries:
         left, places = self.settings.draws, len(space.positions)
@@ -250,7 +225,7 @@ class Genetic(Search):
         revisit: bool = False
         """Allow drawing a changed word again before all others are changed."""
 
-    settings: Genetic.Settings
+    settings: Settings
 
     def run(self, space: Space, start: float, generator: np.random.Generator) -> Queries:
         settings = self.settings
@@ -309,7 +284,7 @@ class ParticleSwarm(Search):
         speed: float = Field(default=3.0, gt=0.0)
         """The step for agreement and disagreement, and the range of the first velocities."""
 
-    settings: ParticleSwarm.Settings
+    settings: Settings
 
     def run(self, space: Space, start: float, generator: np.random.Generator) -> Queries:
         settings, num = self.settings, self.settings.population

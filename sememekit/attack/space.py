@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sememekit.attack.documents import Document, Fields, Word, match_case
+from sememekit.measure.attack_rates import SpaceSize
 
-Rows = NDArray[np.int16]
-"""(N, P) points of a space."""
+Rows = NDArray[np.int16]  # (N, P) points of a space
 
-_CLOSE = 1e-6
-"""Scores that differ by less count as equal, since rounding depends on the other rows of the batch."""
+_CLOSE = 1e-6  # scores that differ by less count as equal, since rounding depends on the other rows of the batch
 
 
 @dataclass(frozen=True)
@@ -29,26 +29,20 @@ class Space:
     >>> space = Space.open(Document.read(("a good film",)), {"good": ("fine", "great")})
     >>> [space.text(row) for row in space.single_changes(space.origin()[0])]
     [('a fine film',), ('a great film',)]
-
-    Attributes:
-        substitutes: for each word of the document its substitutes, best first; empty if it may not change.
-        scope: numbers of the words that count for length and for the share of changes.
-        max_changes: words that may differ from the example at once.
-        refusal: why the example is not attacked at all, or an empty string.
     """
 
     document: Document
+    # for each word of the document its substitutes, best first; empty if it may not change
     substitutes: tuple[tuple[str, ...], ...]
-    scope: tuple[int, ...]
-    max_changes: int
-    refusal: str = ""
+    scope: tuple[int, ...]  # numbers of the words that count for length and for the share of changes
+    max_changes: int  # words that may differ from the example at once
+    refusal: str = ""  # why the example is not attacked at all, or an empty string
 
     @classmethod
     def open(cls, document: Document, table: Mapping[str, tuple[str, ...]]) -> Space:
         """Return the space with the substitutes of ``table`` for every word, and no limit.
 
-        A missing word is looked up in lower case, and its substitutes get the case of the word.
-        """
+        A missing word is looked up in lower case, and its substitutes get the case of the word."""
         found = tuple(_substitutes(word.text, table) for word in document.words)
         everything = tuple(range(len(found)))
         return cls(document, found, everything, len(found))
@@ -170,6 +164,21 @@ class Texts(Sequence[Fields]):
         return self._space.text(self._rows[self._chosen[index]])
 
 
+def size_of(spaces: Sequence[Space]) -> SpaceSize:
+    """Return the size of the space: before, and after each of the constraints."""
+    whole, space, left = spaces[0], spaces[-1], [sum(map(len, each.substitutes)) for each in spaces]
+    words = [number for number in space.scope if any(map(str.isalnum, whole.document.words[number].text))]
+    kept = [number for number in words if space.substitutes[number]]
+    return SpaceSize(
+        words=len(words),
+        with_candidates=sum(bool(whole.substitutes[number]) for number in words),
+        changeable=len(kept),
+        substitutes=sum(len(space.substitutes[number]) for number in kept),
+        texts_log10=space.texts_log10(),
+        refused=tuple(one - two for one, two in pairwise(left)),
+    )
+
+
 def best_index(scores: NDArray[np.float64]) -> int:
     """Return the first row with the best score, ignoring rounding."""
     return int(np.argmax(scores >= scores.max() - _CLOSE))
@@ -178,6 +187,21 @@ def best_index(scores: NDArray[np.float64]) -> int:
 def is_better(new: float, old: float) -> bool:
     """Return whether a score beats another by more than rounding."""
     return new > old + _CLOSE
+
+
+def draw_places(
+    rows: Rows, weights: NDArray[np.float64], space: Space, generator: np.random.Generator, *, revisit: bool
+) -> NDArray[np.int64]:
+    """Draw a place for each row (N,) in proportion to ``weights`` (P,); without ``revisit``, unchanged places come first.
+
+    A row at the limit of changes can only replace a changed word. One uniform number is drawn for each row."""
+    changed = rows > 0
+    open_places = np.ones_like(changed) if revisit else ~changed
+    full = changed.sum(axis=1) >= space.most
+    allowed = np.where(full[:, None], changed, open_places)
+    mass = np.where(allowed, weights[None], 0.0).cumsum(axis=1)
+    points = generator.random(len(rows)) * mass[:, -1]
+    return np.minimum((mass <= points[:, None]).sum(axis=1), mass.shape[1] - 1)
 
 
 def _substitutes(word: str, table: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:

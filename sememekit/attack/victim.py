@@ -8,20 +8,16 @@ from numpy.typing import NDArray
 
 from sememekit.attack.documents import Fields
 
-Answer = NDArray[np.float64] | str
-"""(C,) probabilities of one text, or an error message."""
+Answer = NDArray[np.float64] | str  # (C,) probabilities of one text, or an error message
 
-DECIMALS: Final = 9
-"""Decimals to which probabilities are rounded, since further decimals depend on the other rows of the batch."""
+DECIMALS: Final = 9  # decimals to which probabilities are rounded, since further decimals depend on the other rows of the batch
 SAME: Final = 1e-4
 """Largest difference of a probability between two calls of one victim, with other texts in the batch or on another machine."""
 LENGTH: Final = 600
 """Longest text in characters for batches of ``batch_size``; batches of longer texts are smaller, to bound memory."""
-_TOLERANCE: Final = 1e-3
-"""Largest distance of a row's sum from 1; half precision needs it."""
+_TOLERANCE: Final = 1e-3  # largest distance of a row's sum from 1; half precision needs it
 
-FAULT: Final = "the victim"
-"""Prefix of errors caused by the victim; other errors are due to the example."""
+FAULT: Final = "the victim"  # prefix of errors caused by the victim; other errors are due to the example
 
 
 def num_characters(text: Fields) -> int:

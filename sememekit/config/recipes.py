@@ -18,8 +18,7 @@ from sememekit.config.tables import SLOTS, Table, merge_tables
 from sememekit.errors import ConfigError
 from sememekit.files import read_text
 
-ENDING = ".toml"
-"""Suffix of recipe files; a name with it is a path, ``mine.toml`` or ``mine.toml:ROW``."""
+ENDING = ".toml"  # suffix of recipe files; a name with it is a path, ``mine.toml`` or ``mine.toml:ROW``
 
 
 @dataclass(frozen=True)
@@ -91,8 +90,7 @@ class Shelf:
         self._files: dict[Path, RecipeFile] = {}
 
     def names(self) -> list[str]:
-        """Return every recipe below the folder, sorted. An unreadable file counts as one recipe; opening this recipe raises the
-        error."""
+        """Return every recipe below the folder, sorted; an unreadable file counts as one, which raises the error if opened."""
         names = list(self._named)
         for path in self._named.values():
             with suppress(ConfigError):
@@ -121,8 +119,7 @@ class Shelf:
         return places[0]
 
     def base_of(self, place: Place) -> Place | None:
-        """Return the base of a recipe: ``base``; a row without ``base`` has the recipe at the top of its file. Raises
-        ConfigError: ``base`` is not the name of a recipe."""
+        """Return the base of a recipe; without ``base`` a row has the top of its file. ConfigError: ``base`` is no name."""
         name = place.table().get("base")
         if name is None:
             return self._place(place.file) if place.row else None
@@ -274,8 +271,7 @@ def recipe_names(folder: Path | None = None) -> list[str]:
 
 
 def names_in(name: str) -> list[str]:
-    """Return the recipes of a name: all rows of a ``.toml`` file of the user, otherwise the name itself. Raises ConfigError for
-    a file that is absent or cannot be read."""
+    """Return the recipes of a name: all rows of a user's ``.toml`` file, or the name itself. ConfigError: no such file."""
     if not name.endswith(".toml"):
         return [name]
     file = Shelf(recipes_folder()).find(name).file

@@ -13,17 +13,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from sememekit.errors import ConfigError
 
-LARGEST_WHOLE: Final = 2**31 - 1
-"""Largest whole number of a setting without an explicit bound."""
+LARGEST_WHOLE: Final = 2**31 - 1  # largest whole number of a setting without an explicit bound
 
-LARGEST_SEED: Final = 2**43 - 1
-"""A seed is multiplied by a million for the order of epochs, and the result is a 64-bit number."""
+LARGEST_SEED: Final = 2**43 - 1  # a seed is multiplied by a million for the order of epochs, and the result is a 64-bit number
 
-Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
-"""A random seed; the same seed gives the same result."""
+Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]  # a random seed; the same seed gives the same result
 
-LARGEST_REAL: Final = 3.4028234663852886e38
-"""The largest number of single precision."""
+LARGEST_REAL: Final = 3.4028234663852886e38  # the largest number of single precision
 
 _LONGEST_SHOWN: Final = 200
 
@@ -121,8 +117,7 @@ def nearest(name: str, allowed: Iterable[str]) -> str:
     """A hint such as ``did you mean 'dropout'?``, or an empty string.
 
     A key that other codes call by this name is nearest; then a key with this name as one of its words (``rate`` of
-    ``learning_rate``); then a similar spelling.
-    """
+    ``learning_rate``); then a similar spelling."""
     keys = list(allowed)
     holding = [key for key in names_here(name)[1:] if key in keys][:1]
     holding = holding or [key for key in keys if name in key.split("_")]
@@ -140,16 +135,10 @@ def read_settings(
     taken: Iterable[str] = (),
     homes: Mapping[str, str] | None = None,
 ) -> SettingsType:
-    """Turn a plain table, as TOML gives it, into settings.
-
-    Args:
-        where: opens the message of an error, such as ``[decoder]``.
-        slot: name of the table in ``--set``, such as ``decoder``.
-        beside, taken: for the message, further names of the caller, and keys that the caller sets. homes: for the message, keys
-        of other tables -> their table.
-
-    Raises ConfigError: naming every bad key.
-    """
+    """Turn a plain table, as TOML gives it, into settings; ``where`` opens the message of an error, such as ``[decoder]``.
+    ``slot``: name of the table in ``--set``, such as ``decoder``. For the message: further names of the caller (``beside``),
+    keys that the caller sets (``taken``), and keys of other tables -> their table (``homes``). Raises ConfigError: naming every
+    bad key."""
     try:
         settings = kind.model_validate(dict(table))
     except ValidationError as error:

@@ -10,14 +10,12 @@ from typing import Any, Final
 from sememekit.config.settings import NAMES_ELSEWHERE, names_here, nearest
 from sememekit.errors import ConfigError
 
-ATTACK_SLOTS = ("goal", "search", "candidates", "constraints", "attack")
-"""Tables of a recipe for an attack."""
+ATTACK_SLOTS = ("goal", "search", "candidates", "constraints", "attack")  # tables of a recipe for an attack
 
 TRAIN_SLOTS = ("data", "graph", "clusters", "task", "encoder", "decoder", "optimizer", "schedule", "run")
 """Tables of a recipe for a run."""
 
-RUN_SLOTS = (*TRAIN_SLOTS, *ATTACK_SLOTS)
-"""Tables that a recipe and ``--set`` may change."""
+RUN_SLOTS = (*TRAIN_SLOTS, *ATTACK_SLOTS)  # tables that a recipe and ``--set`` may change
 
 ADAPTATION_SLOTS = ("cache", "dynamic", "tune")
 """Tables that ``--set`` changes in evaluation with a cache or dynamic evaluation."""
@@ -25,8 +23,7 @@ ADAPTATION_SLOTS = ("cache", "dynamic", "tune")
 COMMAND_SLOTS = {"train": TRAIN_SLOTS, "attack": ATTACK_SLOTS, "evaluate-ppl": ADAPTATION_SLOTS}
 """Command -> the slots of its ``--set``; ``sweep`` has the slots of ``train``."""
 
-SLOTS = ("claim", *RUN_SLOTS)
-"""The tables that a recipe may have."""
+SLOTS = ("claim", *RUN_SLOTS)  # the tables that a recipe may have
 
 VARIANT_SLOTS = ("task", "encoder", "decoder", "optimizer", "goal", "search", "candidates")
 """Tables whose key ``name`` chooses a variant: changing ``name`` replaces the whole table."""
@@ -49,8 +46,7 @@ def merge_tables(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
     """``over`` on top of ``base``, key by key; neither is changed.
 
     A table that names another variant replaces the base's whole table, because its keys belong to the old variant. A
-    ``[claim]`` is not inherited, since it belongs to one row of one paper.
-    """
+    ``[claim]`` is not inherited, since it belongs to one row of one paper."""
     merged = {slot: deepcopy(table) for slot, table in base.items() if slot != "claim" or slot in over}
     for slot, table in over.items():
         below = merged.get(slot, {})
@@ -59,8 +55,7 @@ def merge_tables(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
     return merged
 
 
-_MOST_DIFFERENCES = 6
-"""Most differences in a message."""
+_MOST_DIFFERENCES = 6  # most differences in a message
 _LONGEST_VALUE = 200  # so that a path is whole
 
 
@@ -107,8 +102,7 @@ def apply_overrides(table: Mapping[str, Any], overrides: Sequence[str]) -> Table
     A value is read as TOML (``0.5``, ``true``, ``[1, 2]``, ``"text"``), otherwise as a bare string. A new variant (``name``) of
     a slot drops the other keys of the given table, but no override: names are applied first, then keys, and a table before the
     keys inside it. So the order of overrides matters only for one key: its last value wins. Raises ConfigError for an override
-    that is not ``slot.key=value``, an unknown slot, or a key below a plain value.
-    """
+    that is not ``slot.key=value``, an unknown slot, or a key below a plain value."""
     result = deepcopy(dict(table))
     for slot, name in named_variants(overrides).items():
         result = choose_variant(result, slot, name)
@@ -126,15 +120,13 @@ def apply_overrides(table: Mapping[str, Any], overrides: Sequence[str]) -> Table
 
 
 def named_variants(overrides: Sequence[str]) -> dict[str, str]:
-    """Return slot -> the variant chosen by overrides such as ``encoder.name=gru``; the last wins. Raises ConfigError as
-    ``apply_overrides``."""
+    """Return slot -> the variant of overrides such as ``encoder.name=gru``; the last wins. Errors as ``apply_overrides``."""
     split = [_split_override(override) for override in overrides]
     return {keys[0]: value for keys, value in split if _names_variant(keys, value)}
 
 
 def choose_variant(table: Mapping[str, Any], slot: str, name: str) -> Table:
-    """Return the table with ``name`` in ``slot``; other keys of the slot stay only if the variant is the same. Raises
-    ConfigError: the slot has no variants."""
+    """Return the table with ``name`` in ``slot``; other keys stay only with the same variant. ConfigError: it has none."""
     if slot not in VARIANT_SLOTS:
         raise ConfigError(
             f"[{slot}] does not choose a variant{nearest(slot, VARIANT_SLOTS)}; allowed: {', '.join(VARIANT_SLOTS)}"
@@ -193,8 +185,7 @@ def settings_typed_as_options() -> dict[str, str]:
 
 
 def read_overrides(overrides: Sequence[str], slots: Sequence[str]) -> Table:
-    """Return slot -> key -> value for overrides ``slot.key=value`` of plain settings. Raises ConfigError for an override that
-    is not ``slot.key=value``, or another slot."""
+    """Return slot -> key -> value for overrides ``slot.key=value``. ConfigError: another form, or another slot."""
     table: Table = {}
     for override in overrides:
         (slot, *keys), value = _split_override(override, slots)

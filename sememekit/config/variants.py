@@ -36,8 +36,7 @@ def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callabl
     """The class behind ``name``: a key of ``table``, an entry point, or ``package.module:Class`` (working folder included).
 
     ``kind`` is "decoder", "encoder", "task", ...; ``is_one`` checks whether a custom class is of this kind (default: checks its
-    methods). A victim may be any function. Raises ConfigError for an unknown name and for code of another kind.
-    """
+    methods). A victim may be any function. Raises ConfigError for an unknown name and for code of another kind."""
     if not isinstance(name, str):  # a file may hold anything there
         raise ConfigError(f"the name of a {kind} is a text, given {name!r:.60}; allowed: {', '.join(sorted(table))}")
     target = table.get(name, name)
@@ -90,8 +89,7 @@ def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callabl
 def installed_variants(kind: str) -> dict[str, str]:
     """name -> "module:Class" of the entry points of the group ``sememekit.KIND``, a blank in the kind as ``_``.
 
-    Nothing is imported. Raises ConfigError: two packages declare one name.
-    """
+    Nothing is imported. Raises ConfigError: two packages declare one name."""
     group = f"sememekit.{kind.replace(' ', '_')}"
     found: dict[str, str] = {}
     for point in entry_points(group=group):
@@ -152,8 +150,7 @@ def named_in(table: Mapping[str, Any]) -> dict[str, str]:
 
 
 def check_table(table: Mapping[str, Any], where: str) -> None:
-    """Refuse a table of the file ``where`` (recipe or run) that names code; see :func:`check_code`. Raises CheckpointError: a
-    slot is not a table."""
+    """Refuse a table of the file ``where`` that names code, as :func:`check_code`. CheckpointError: a slot is no table."""
     for slot, keys in table.items():
         if not isinstance(keys, Mapping):
             raise CheckpointError(

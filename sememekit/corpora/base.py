@@ -1,7 +1,5 @@
 """Base classes of the readers of corpora."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -73,7 +71,7 @@ class Corpus(ABC):
         self._source = source
 
     @classmethod
-    def open(cls, source: Path | None) -> Corpus:
+    def open(cls, source: Path | None) -> "Corpus":
         """The reader of ``source``. Raises DataError when it is absent or of another kind."""
         return cls(source)
 

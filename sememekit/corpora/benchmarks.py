@@ -1,8 +1,6 @@
 """Benchmarks of language models in English: Penn Treebank (Mikolov et al. 2010) and WikiText (Merity et al. 2016) in their
 word-level form, text8 (Mahoney 2006), and the One Billion Word Benchmark (Chelba et al. 2013)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import ClassVar, Final, final
 
@@ -56,8 +54,7 @@ class Text8(SegmentedCorpus):
         return [CorpusFile(None, require_file(next(filter(Path.is_file, inside), self._source)))]
 
     def ranges(self, split: str | None, text: Path, size: int) -> list[tuple[str | None, int, int]]:
-        """Return all but the last million bytes as train, and the rest as valid. Raises DataError when too little is left to
-        train on."""
+        """Return all but the last million bytes as train, and the rest as valid. DataError: too little is left for train."""
         cut = size - DEVELOPMENT_BYTES
         if cut < DEVELOPMENT_BYTES:
             raise DataError(

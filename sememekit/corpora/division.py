@@ -16,8 +16,7 @@ from sememekit.errors import DataError
 def shuffled_division(count: int, proportions: Sequence[int], seed: int) -> list[npt.NDArray[np.int64]]:
     """Shuffle 0..count-1 and cut the result in the given proportions; return an array of sentence numbers for each part.
 
-    Memory: 16 bytes a sentence. Raises DataError when a part would be empty.
-    """
+    Memory: 16 bytes a sentence. Raises DataError when a part would be empty."""
     order = np.argsort(np.random.PCG64(seed).random_raw(count), kind="stable")
     cuts = [round(count * sum(proportions[:end]) / sum(proportions)) for end in range(1, len(proportions))]
     parts = np.split(order, cuts)

@@ -35,8 +35,7 @@ def open_corpus(
     ``plain``; ``seed`` divides one file of examples; ``turns`` is for ``switchboard``; for ``has_vocabulary`` see
     ``files_of_splits``. With ``column``, the corpus is one text of each example, or a column of .jsonl and .parquet files of
     ``plain``. Raises ConfigError: an unknown name, or options that do not fit the data set. Raises DataError: a source that is
-    absent or of another kind.
-    """
+    absent or of another kind."""
     kind = load_variant(
         "data set",
         dataset,

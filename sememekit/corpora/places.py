@@ -1,7 +1,5 @@
 """Files of a corpus by path: a file, a folder, a pattern with ``*``, or an fsspec URL of a file, folder or pattern."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,11 +11,9 @@ from sememekit.corpora.sources import SPLITS, CorpusFile, splits_in_name
 from sememekit.errors import ConfigError, DataError, SememekitError
 from sememekit.files import PACKED, needed, packing_of, typed, unpacked_name, warn
 
-ENDINGS = (".txt", ".jsonl", ".ndjson", ".parquet")
-"""Suffixes of the files of a folder, compressed or not, in either case."""
+ENDINGS = (".txt", ".jsonl", ".ndjson", ".parquet")  # suffixes of the files of a folder, compressed or not, in either case
 
-_SHOWN = 5
-"""Most names of a folder in a message."""
+_SHOWN = 5  # most names of a folder in a message
 
 
 class RemoteFile(NamedTuple):
@@ -32,11 +28,11 @@ class RemoteFile(NamedTuple):
     def name(self) -> str:
         return PurePosixPath(self.url).name
 
-    def absolute(self) -> RemoteFile:
+    def absolute(self) -> "RemoteFile":
         return self
 
     @contextmanager
-    def open(self, mode: str = "rb") -> Iterator[_Stream]:
+    def open(self, mode: str = "rb") -> "Iterator[_Stream]":
         """Open the file as a stream. Raises DataError: the store does not deliver the file."""
         with _asking(self.url):
             opened = _file_system(self.url)[0].open(self.url, mode)
@@ -73,8 +69,7 @@ def files_of_place(place: str) -> list[Source]:
     """Return the files of a place by name: in a folder the files with a suffix of ``ENDINGS``. If a text exists both compressed
     and plain, the plain file is taken, with a RunWarning.
 
-    Raises DataError: there are none. Raises ConfigError: a URL that fsspec cannot read here.
-    """
+    Raises DataError: there are none. Raises ConfigError: a URL that fsspec cannot read here."""
     found: list[Source] = []
     if is_url(place):
         with _asking(place):
@@ -122,8 +117,7 @@ def splits_of_folder(folder: str, files: Sequence[Source], *, needs_train: bool)
 
     If a split has several files, ``train.txt`` (or ``valid.txt``, ``test.txt``, compressed or not) is taken; without it, names
     that differ only in digits are parts of one split. Raises DataError: a file is ambiguous, a needed train is absent, or files
-    belong to no split and no file has such an exact name.
-    """
+    belong to no split and no file has such an exact name."""
     named = {split: [path for path in files if split in splits_in_name(path.name)] for split in SPLITS}
     others = [path for path in files if not splits_in_name(path.name)]
     if len(others) == len(files):

@@ -1,7 +1,5 @@
 """Plain text of any language, one sentence a line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from pathlib import Path
@@ -17,8 +15,7 @@ from sememekit.text.huggingface import HuggingFacePieces
 from sememekit.text.segmenters import Segmenter
 from sememekit.text.sentencepieces import SentencePieces
 
-TEXT: Final = "text"
-"""The default column."""
+TEXT: Final = "text"  # the default column
 
 
 @final
@@ -63,7 +60,7 @@ class Plain(Corpus):
         self._form = TextForm()
         self._max_length: int | None = None
 
-    def with_rules(self, form: TextForm, max_length: int | None) -> Plain:
+    def with_rules(self, form: TextForm, max_length: int | None) -> "Plain":
         """Return this text brought into a form, without sentences of more than ``max_length`` words. Raises ConfigError for a
         replacement of numbers that is no word, or a length below 1."""
         if (numbers_to := form.numbers_to) is not None and numbers_to.split() != [numbers_to]:

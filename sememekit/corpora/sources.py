@@ -36,8 +36,7 @@ _FORMS: Final = {".jsonl": ".jsonl", ".ndjson": ".jsonl", ".json": ".jsonl", ".p
 
 
 class CorpusFile(NamedTuple):
-    """A file and its split (None: to be divided); a file of a remote store is a ``corpora.places.RemoteFile`` with the same
-    interface."""
+    """A file and its split (None: to be divided); a file of a remote store is a ``corpora.places.RemoteFile``, used alike."""
 
     split: str | None
     path: Any
@@ -59,8 +58,7 @@ class Unpacked(NamedTuple):
 def find_splits(folder: Path, patterns: Sequence[str]) -> list[CorpusFile]:
     """The files of a folder with one file for each split. Raises DataError when one of them is missing.
 
-    ``patterns`` are file names with ``{}`` for the split; a compressed file (.xz, .gz, .bz2, .zst) serves as well.
-    """
+    ``patterns`` are file names with ``{}`` for the split; a compressed file (.xz, .gz, .bz2, .zst) serves as well."""
     if not folder.is_dir():
         kind = "is a file" if folder.exists() else "does not exist"
         raise DataError(f"{folder}: {kind}; a folder with {', '.join(patterns[0].format(split) for split in SPLITS)} is needed")
@@ -99,8 +97,7 @@ def unpack(
 
     ``faults`` counts archives that end too early, and texts that are not UTF-8. ``column`` is the column of .jsonl and .parquet
     files; None reads lines. Raises DataError: a file that cannot be read, is empty, is damaged or, under the policy ``strict``,
-    ends too early.
-    """
+    ends too early."""
     target = folder / f"{name or source.split or 'text'}.unpacked"
     packing, form = form_of(source.path.name)
     path = source.path
@@ -123,8 +120,7 @@ def unpack(
 
 
 def form_of(name: str) -> tuple[str, str]:
-    """Return the suffix of the compression and the format with columns (``.jsonl`` or ``.parquet``), each "" if none, in either
-    case."""
+    """Return the suffixes of the compression and of the format with columns (``.jsonl``, ``.parquet``), each "" if none."""
     plain = unpacked_name(name).lower()
     return packing_of(name), next((form for ending, form in _FORMS.items() if plain.endswith(ending)), "")
 
@@ -204,8 +200,7 @@ def texts_of_lines(blocks: Iterable[bytes], name: str, column: str, faults: Faul
 
     Byte-order marks are removed and counted; lines that are not UTF-8 are counted under ``replace`` and ``skip``. Raises
     DataError, with file and line: a line is not an object with the column; invalid UTF-8 under ``strict``, or in most lines
-    under ``replace``.
-    """
+    under ``replace``."""
     lines, invalid_before = 0, faults.bad_lines
     for number, line in enumerate(_lines(blocks), start=1):
         line = without_mark(line, faults)

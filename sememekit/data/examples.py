@@ -1,7 +1,5 @@
 """The examples of a prepared split: their texts, their labels, and the original text of pairs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,15 +19,10 @@ def mapped(path: Path, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 
 
 class Original(NamedTuple):
-    """The text of a pair before its words became ids.
+    """The text of a pair before its words became ids."""
 
-    Attributes:
-        source: the words of the first text, one for each id, including words outside the vocabulary.
-        references: the original targets, with white space normalised.
-    """
-
-    source: tuple[str, ...]
-    references: tuple[str, ...]
+    source: tuple[str, ...]  # the words of the first text, one for each id, including words outside the vocabulary
+    references: tuple[str, ...]  # the original targets, with white space normalised
 
 
 @final
@@ -63,21 +56,13 @@ class Originals:
 
 @dataclass(frozen=True)
 class Examples:
-    """The examples of a split, memory-mapped: n examples of N texts each.
+    """The examples of a split, memory-mapped: n examples of N texts each."""
 
-    Attributes:
-        tokens: (tokens,) ids of all texts, one after the other.
-        offsets: (n * N + 1,) where each text begins, and where the last ends.
-        labels: (n,) ids of labels; empty without labels.
-        num_texts: N.
-        originals: for pairs, the source and the references as text.
-    """
-
-    tokens: npt.NDArray[np.unsignedinteger]
-    offsets: npt.NDArray[np.int64]
-    labels: npt.NDArray[np.uint16]
-    num_texts: int
-    originals: Originals | None = None
+    tokens: npt.NDArray[np.unsignedinteger]  # (tokens,) ids of all texts, one after the other
+    offsets: npt.NDArray[np.int64]  # (n * N + 1,) where each text begins, and where the last ends
+    labels: npt.NDArray[np.uint16]  # (n,) ids of labels; empty without labels
+    num_texts: int  # N
+    originals: Originals | None = None  # for pairs, the source and the references as text
 
     def __len__(self) -> int:
         return (len(self.offsets) - 1) // self.num_texts
@@ -94,7 +79,7 @@ class Examples:
         """(n, N) words of each text."""
         return np.diff(self.offsets).reshape(-1, self.num_texts)
 
-    def followed_by(self, other: Examples) -> Examples:
+    def followed_by(self, other: "Examples") -> "Examples":
         return Examples(
             np.concatenate([self.tokens, other.tokens.astype(self.tokens.dtype)]),
             np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]]),

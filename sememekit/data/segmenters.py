@@ -17,13 +17,11 @@ from sememekit.text.segmenters import Segmenter, knows_words, open_segmenter
 LEXICON: Final = "lexicon.txt"
 """The words of the lexicon of prepared data, sorted, a line each; its SHA-256 is ``Signature.lexicon``."""
 MODEL: Final = "sentencepiece.model"
-MODELS: Final = {"sentencepiece": MODEL, "hf": PIECES}
-"""Segmenter -> the file of its model in prepared data and runs."""
+MODELS: Final = {"sentencepiece": MODEL, "hf": PIECES}  # segmenter -> the file of its model in prepared data and runs
 
 
 def recorded_name(signature: Signature, where: Path) -> str:
-    """The name of the segmenter in a signature that was read from ``where``. Raises ConfigError: it names code that is not
-    trusted. Raises DataError: it names none."""
+    """The name of the segmenter in the signature ``where``. ConfigError: it is untrusted code. DataError: it has none."""
     name = signature.options.get("segmenter")
     if not isinstance(name, str):
         raise DataError(f"{where} names no segmenter; the file was changed after it was written")
@@ -39,8 +37,7 @@ def segmenter_for(
 
     ``lexicon``, one or several ``FORMAT:PATH`` or ``open``, is for ``fmm`` (``open`` by default) and for ``jieba``;
     ``hmm`` lets jieba guess other words; ``model`` is a file of ``MODELS``. Raises ConfigError: an unknown name, or a missing
-    part. Raises DataError: a lexicon or a model that cannot be read.
-    """
+    part. Raises DataError: a lexicon or a model that cannot be read."""
     knows = name == "fmm" or (name == "jieba" and lexicon not in (None, "none", ["none"]))
     words = words_of_lexicons(lexicon or "open") if knows else None
     return open_segmenter(name, words=words, hmm=hmm, model=Path(model) if model is not None else None)
@@ -74,8 +71,7 @@ def recorded_segmenter(signature: Signature, where: Path, *, words: Iterable[str
 
 
 def kept_words(folder: Path, signature: Signature) -> frozenset[str] | None:
-    """Return the words of the lexicon in a folder, or None if there was no lexicon. Raises DataError: the file is missing, or
-    its SHA-256 differs from the signature's."""
+    """Return the words of the lexicon in a folder; None without one. DataError: the file is missing or was changed."""
     if signature.lexicon is None:
         return None
     path = folder / LEXICON

@@ -57,8 +57,7 @@ class Adaptive(Decoder):
             return -self.layer(self._rows(hidden), target.flatten()).output.view(target.shape)
 
     def _topk_words(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """Compute the head for all contexts, and a tail only where the tail is more probable than the last word found so far:
-        no word is more probable than its tail."""
+        """Compute the head for all contexts, and a tail only where it is more probable than the last word found so far."""
         count = min(count, self.layer.n_classes)
         with torch.autocast(hidden.device.type, enabled=False):
             rows = self._rows(hidden)
@@ -86,12 +85,8 @@ class Adaptive(Decoder):
 
 
 def band_bounds(cutoffs: tuple[int, ...] | None, size: int, name: str) -> list[int]:
-    """Return the first word of each band (bands of words by falling count), and V = ``size`` at the end.
-
-    Args:
-        cutoffs: where all bands but the first begin; None for 5 % and 25 % of the vocabulary.
-
-    Raises ConfigError: cutoffs that do not rise, or lie outside of the vocabulary."""
+    """Return the first word of each band (bands of words by falling count), and V = ``size`` at the end; without ``cutoffs``
+    bands begin at 5 % and 25 % of the vocabulary. Raises ConfigError: cutoffs that do not rise, or lie outside of it."""
     if cutoffs is None:
         cutoffs = tuple(sorted(cut for cut in {max(1, size // 20), max(3, size // 4)} if cut < size))
     bounds = [0, *cutoffs, size]

@@ -5,20 +5,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-_BLOCK: Final = 2048
-"""Words whose scores are processed together."""
+_BLOCK: Final = 2048  # words whose scores are processed together
 
 
 class Assignment(NamedTuple):
-    """The assignment that ``assign_greedily`` found.
+    """The assignment that ``assign_greedily`` found."""
 
-    Attributes:
-        cluster_of: (V,) int64.
-        orphaned: number of words that went to the least loaded cluster, since no cluster was open.
-    """
-
-    cluster_of: NDArray[np.int64]
-    orphaned: int
+    cluster_of: NDArray[np.int64]  # (V,) int64
+    orphaned: int  # number of words that went to the least loaded cluster, since no cluster was open
 
 
 def assign_greedily(
@@ -45,8 +39,7 @@ def assign_greedily(
         frequencies: (V,) share of the text of each word, not negative.
         largest: gamma sqrt(V).
         budget: f_b, in the unit of ``frequencies``.
-        present: (V,) present clusters of the words, or None.
-    """
+        present: (V,) present clusters of the words, or None."""
     num_words, num_clusters = scores.shape
     cluster_of = np.empty(num_words, dtype=np.int64)
     sizes, loads = [0] * num_clusters, [0.0] * num_clusters

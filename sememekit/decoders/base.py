@@ -120,15 +120,13 @@ class Decoder(nn.Module, ABC):
         """Return the negative log-likelihood of each target in nats, unreduced: equal to the gathered ``log_probs``, but maybe
         cheaper.
 
-        ``hidden``: (..., H) contexts; ``target``: (...) word ids. Returns (...) nats.
-        """
+        ``hidden``: (..., H) contexts; ``target``: (...) word ids. Returns (...) nats."""
 
     def chosen_log_probs(self) -> Callable[[Tensor, Tensor], Tensor]:
         """Return a function from contexts (N, H) and K words for each (N, K) to log-probabilities (N, K).
 
         The function serves one training step. It may be called many times, for example by a recurrence over the probabilities,
-        and a decoder can share work between the calls. Equal to the gathered ``log_probs``.
-        """
+        and a decoder can share work between the calls. Equal to the gathered ``log_probs``."""
         return lambda hidden, words: self.log_probs(hidden).gather(-1, words)
 
     def topk_words(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -154,16 +152,14 @@ class Decoder(nn.Module, ABC):
     def nll_parts(self, hidden: Tensor, target: Tensor) -> dict[str, Tensor]:
         """Return the named terms of ``nll`` in evaluation, each (...), which add up to it; empty if it has one term.
 
-        A decoder that first chooses a cluster returns "cluster" and "in_cluster", so that evaluation reports both.
-        """
+        A decoder that first chooses a cluster returns "cluster" and "in_cluster", so that evaluation reports both."""
         return {}
 
     def begin_training(self, counts: NDArray[np.integer]) -> None:
         """Initialise from word frequencies, once before a fresh run is trained (default: nothing).
 
         Args:
-            counts: (V,) how often each word is a target in the training text, without other splits.
-        """
+            counts: (V,) how often each word is a target in the training text, without other splits."""
 
     def after_step(self, step: int) -> dict[str, float] | None:
         """Update the state that changes without gradients; called after each optimiser step, numbered from 1.
@@ -176,8 +172,7 @@ class Decoder(nn.Module, ABC):
         """Return settings that keep this layer unchanged when words are appended to the vocabulary; None removes a key.
 
         They fix values that the layer would otherwise derive from the number or the counts of words. Raises ConfigError: it has
-        no word vectors.
-        """
+        no word vectors."""
         return {}
 
 
@@ -189,8 +184,7 @@ class Scheduled(Decoder):
 
         Args: ranks: all make the same calls in the same order; ``after_step`` can exchange numbers. draws: a generator with the
         same numbers on every rank, for draws that a whole batch shares; resuming restores it. Torch's default generator differs
-        between ranks.
-        """
+        between ranks."""
 
     def look_up_sparsely(self, allowed: bool) -> None:
         """Allow or forbid sparse gradients of word vectors around each training step; sparse gradients save time if a step uses
@@ -200,8 +194,7 @@ class Scheduled(Decoder):
         """React to a cut of the learning rate, called before the next epoch.
 
         All state that this changes must be in buffers, so that a resumed run does the same. The attribute ``training_counters``
-        names the buffers of training progress, which a run with ``--from`` resets.
-        """
+        names the buffers of training progress, which a run with ``--from`` resets."""
 
 
 class Sensed(Decoder):
@@ -219,8 +212,7 @@ class Sensed(Decoder):
         """Return (N, S') log p(sense | context), up to a constant for each context, for ``senses`` (S',): all senses of the
         distinct ``words`` (W,).
 
-        Contexts are ``hidden`` (N, H); maybe cheaper than ``sense_probabilities``.
-        """
+        Contexts are ``hidden`` (N, H); maybe cheaper than ``sense_probabilities``."""
         return self.sense_probabilities(hidden).log_senses_NS[:, senses]
 
 
@@ -261,20 +253,13 @@ class Clustered(Decoder):
 
 
 class ClusterChange(NamedTuple):
-    """The result of reassigning words to clusters.
+    """The result of reassigning words to clusters."""
 
-    Attributes:
-        moved_words: share of the V words that changed their cluster, 0 to 1.
-        moved_frequency: their share of the text, 0 to 1.
-        orphaned_words: words that went to the least loaded cluster, since no cluster was open. empty_clusters: clusters without
-        a word. largest_cluster: words in the largest cluster.
-    """
-
-    moved_words: float
-    moved_frequency: float
-    orphaned_words: int
-    empty_clusters: int
-    largest_cluster: int
+    moved_words: float  # share of the V words that changed their cluster, 0 to 1
+    moved_frequency: float  # their share of the text, 0 to 1
+    orphaned_words: int  # words that went to the least loaded cluster, since no cluster was open
+    empty_clusters: int  # clusters without a word
+    largest_cluster: int  # words in the largest cluster
 
 
 class ClusterLearner(Clustered, Scheduled):
@@ -299,8 +284,7 @@ class ClusterLearner(Clustered, Scheduled):
 
         Args:
             means: (V, C).
-            seen: (V,) which words occur; other words keep their statistics.
-        """
+            seen: (V,) which words occur; other words keep their statistics."""
 
     @abstractmethod
     def reassign(self) -> ClusterChange:

@@ -34,14 +34,9 @@ class BiasStartSettings(Settings):
 
 
 def log_frequencies(counts: NDArray[np.integer]) -> Tensor:
-    """(V,) log(count + 1) of each word, minus the mean over all words, in float64.
-
-    With these values as word biases, a layer whose contexts are 0 is the add-one unigram model. Subtracting the mean does not
-    change a softmax, and weight decay then changes the biases least.
-
-    Args:
-        counts: (V,) how often each word is predicted in the training text.
-    """
+    """(V,) log(count + 1) of each word, minus the mean over all words, in float64; ``counts`` (V,) are of predictions in the
+    training text. With these values as word biases, a layer whose contexts are 0 is the add-one unigram model. Subtracting the
+    mean does not change a softmax, and weight decay then changes the biases least."""
     logs = np.log(np.asarray(counts, dtype=np.float64) + 1.0)
     return torch.from_numpy(logs - logs.mean())
 
@@ -55,12 +50,8 @@ def begin_bias(bias: Tensor | None, start: BiasStart | None, counts: NDArray[np.
 
 @torch.no_grad()
 def begin_class_bias(bias: Tensor | None, start: BiasStart | None, counts: NDArray[np.integer], group_of: Tensor) -> None:
-    """Set class biases (C,) to the log-sum-exp of the ``log_frequencies`` of their words.
-
-    Args:
-        counts: (V,) how often each word is predicted in the training text.
-        group_of: (V,) the class of each word. A class without words keeps its bias.
-    """
+    """Set class biases (C,) to the log-sum-exp of the ``log_frequencies`` of their words, by the counts of predictions (V,) and
+    the class (V,) of each word; a class without words keeps its bias."""
     if bias is not None and start == "log_frequency":
         masses = torch.zeros(len(bias), dtype=torch.float64).index_add(0, group_of.cpu(), log_frequencies(counts).exp())
         bias.copy_(torch.where(masses > 0, masses.log(), bias.cpu().double()))

@@ -10,8 +10,7 @@ from sememekit.decoders.sampling import NormalisedScores, estimated_nll
 from sememekit.errors import ConfigError, SememekitError
 from sememekit.layers import evaluating
 
-TOLERANCE: Final = 1e-3
-"""Tolerance in nats for rows that sum to one, and for losses against log-probabilities."""
+TOLERANCE: Final = 1e-3  # tolerance in nats for rows that sum to one, and for losses against log-probabilities
 
 
 def check_own_decoders(model: nn.Module) -> None:

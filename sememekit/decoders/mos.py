@@ -37,12 +37,8 @@ class MixtureSettings(config.Settings):
 
 @final
 class MixtureContexts(nn.Module):
-    """Weights pi = softmax(W_pi g) and contexts h_k = tanh(W_k g + b_k), Sec. 2.4 of Yang et al. 2018.
-
-    Args:
-        width: H, size of g.
-        size: E, size of each h_k.
-    """
+    """Weights pi = softmax(W_pi g) and contexts h_k = tanh(W_k g + b_k), Sec. 2.4 of Yang et al. 2018; ``width`` is the size of
+    g, ``size`` of each h_k."""
 
     def __init__(self, settings: MixtureSettings, width: int, size: int) -> None:
         super().__init__()

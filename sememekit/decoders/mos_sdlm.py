@@ -52,8 +52,7 @@ class MoSSDLM(Sensed):
         self.senses.begin_training(counts)
 
     def _contexts(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """Return log weights (..., K), and contexts (T, B K, E) for (T, B, H), else (N K, E); time stays first for locked
-        masks."""
+        """Return log weights (..., K), and contexts (T, B K, E) for (T, B, H), else (N K, E): masks are locked in time."""
         log_weights, contexts = self.mixture(hidden)
         lead = (hidden.shape[0], hidden.shape[1] * self.tables) if hidden.ndim == 3 else (-1,)
         return log_weights, contexts.reshape(*lead, contexts.shape[-1])

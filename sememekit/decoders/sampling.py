@@ -41,18 +41,13 @@ class SamplingSettings(config.Settings):
 
 
 class Draw(NamedTuple):
-    """The words whose scores a training batch needs.
+    """The words whose scores a training batch needs."""
 
-    Attributes:
-        words: (W,) distinct word ids, rising: every draw and every target.
-        correction: (W,) term added to a word's score in the normaliser: log(m / (S q)) for a word drawn m times, -inf for a
-            target that was not drawn.
-        target: (N,) position of each target in ``words``.
-    """
-
-    words: Tensor
+    words: Tensor  # (W,) distinct word ids, rising: every draw and every target
+    # (W,) term added to a word's score in the normaliser: log(m / (S q)) for a word drawn m times, -inf for a target that was
+    # not drawn
     correction: Tensor
-    target: Tensor
+    target: Tensor  # (N,) position of each target in ``words``
 
 
 @final
@@ -61,10 +56,7 @@ class WordSampler(FixedTables):
 
     Draws come from torch's generator of the device, which a resumed run restores, or from ``draws`` of several processes.
     ``torch.multinomial`` draws the same words on a CPU, but sums all V probabilities each time. Finding the distinct words
-    synchronises with the device once a batch.
-
-    Args:
-        vocabulary: the words and their counts; a count of 0 is taken as 1, so that every word can be drawn.
+    synchronises with the device once a batch. A count of 0 is taken as 1, so that every word can be drawn.
     """
 
     log_proposal: Tensor
@@ -115,8 +107,7 @@ def estimated_nll(scores: Tensor, draw: Draw) -> Tensor:
     """The estimated loss (N,) of the targets from the scores (N, W) of the words of a draw.
 
     -log of exp s(t) / (exp s(t) + sum over the other words v of exp(s(v) + correction(v))). The sum is an unbiased estimate of
-    the normaliser; a draw equal to the target is left out, since the target counts exactly.
-    """
+    the normaliser; a draw equal to the target is left out, since the target counts exactly."""
     scores, place = at_least_single(scores), draw.target[:, None]
     own = scores.gather(1, place)
     corrected = (scores + draw.correction.to(scores.dtype)).scatter(1, place, own)
@@ -196,15 +187,8 @@ class NormalisedScores(SampledDecoder):
 def linear_scores(
     contexts: Tensor, vectors: Tensor, bias: Tensor | None, words: Tensor | None, *, sparse: bool = False
 ) -> Tensor:
-    """Compute contexts . x_w + b_w for given words, or for all: (..., E) -> (..., W).
-
-    Args:
-        contexts: (..., E).
-        vectors: (V, E).
-        bias: (V,) or None.
-        words: (W,) distinct word ids, or None for all.
-        sparse: whether the gradient of the vectors of given words is sparse.
-    """
+    """Compute contexts . x_w + b_w: (..., E) -> (..., W), with ``vectors`` (V, E), and ``bias`` (V,) if any, of distinct
+    ``words`` (W,), or of all. With ``sparse`` the gradient of the vectors of given words is sparse."""
     if words is not None:
         vectors, bias = functional.embedding(words, vectors, sparse=sparse), None if bias is None else bias[words]
     return product_and_bias(contexts, vectors, bias)

@@ -212,8 +212,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
     def after_step(self, step: int) -> dict[str, float] | None:
         """Reassign words every K steps; step 1 reports the first clusters.
 
-        The perplexities are of the training text since the last assignment. Frozen clusters stay.
-        """
+        The perplexities are of the training text since the last assignment. Frozen clusters stay."""
         if self._held:
             self.freeze_clusters(self._held - 1)
             return None
@@ -281,8 +280,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
         """Apply Eq. (9) to tokens ``words`` (N,) in order, with natural ``log_probs`` (N, C).
 
         For a word that occurs n times: q <- (1-a)^n q + sum_i a (1-a)^(n-i) log2 p_i. The sums are deterministic (no atomic
-        additions), and shapes do not depend on the data.
-        """
+        additions), and shapes do not depend on the data."""
         order = words.argsort(stable=True)
         ordered = words[order]
         position = torch.arange(len(words), device=words.device)

@@ -85,14 +85,9 @@ class TreeHSM(Decoder, FixedTables):
         offsets, nodes, sides = tree.paths()
         inner_depth = tree.depth[: tree.num_words - 1]
         self.level_bounds = [0, *np.cumsum(np.bincount(inner_depth)).tolist()]
-        for name, array in (
-            ("parent", tree.parent),
-            ("sign", 1 - 2 * tree.side),
-            ("path_offsets", offsets),
-            ("path_nodes", nodes),
-            ("path_signs", 1 - 2 * sides),
-        ):
-            self.register_tables(**{name: torch.from_numpy(array)})
+        signs, path_signs = torch.from_numpy(1 - 2 * tree.side), torch.from_numpy(1 - 2 * sides)
+        self.register_tables(parent=torch.from_numpy(tree.parent), sign=signs, path_offsets=torch.from_numpy(offsets))
+        self.register_tables(path_nodes=torch.from_numpy(nodes), path_signs=path_signs)
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         """Return log-probabilities, computed for each place from its parent and the turn."""

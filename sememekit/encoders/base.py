@@ -14,8 +14,7 @@ from sememekit.errors import ConfigError
 from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import Vocabulary
 
-State = tuple[Tensor, ...]
-"""Recurrent state: tensors with the batch as first axis, so that beams and lattices can index them."""
+State = tuple[Tensor, ...]  # recurrent state: tensors with the batch as first axis, so that beams and lattices can index them
 
 
 @dataclass(frozen=True)
@@ -77,8 +76,7 @@ class Encoder(nn.Module, ABC):
     def keep(cls, settings: Any, data: PreparedData) -> bytes | None:
         """Return bytes that a run on ``data`` stores for its encoder as ``encoder.json`` (default: nothing).
 
-        Called once, before a fresh run is built; every model of the run gets it as ``EncoderResources.kept``.
-        """
+        Called once, before a fresh run is built; every model of the run gets it as ``EncoderResources.kept``."""
         return None
 
     def initialise(self) -> None:
@@ -107,8 +105,7 @@ class Encoder(nn.Module, ABC):
         Args: x: (T, B, E) word vectors. tokens: (T, B) word ids, for encoders that look words up themselves (sememes);
         in the order of ``x``. state: from ``start``, or after the previous text. lengths: (B,) int64 on the CPU, the number of
         real steps of each row, 1 to T; None when all are. Outputs beyond the length are zero and the new state follows the last
-        real step: padding changes nothing.
-        """
+        real step: padding changes nothing."""
 
     def step(self, x: Tensor, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read one word. ``x``: (B, E); ``tokens``: (B,). Returns ((B, H), state)."""
@@ -133,8 +130,7 @@ class Encoder(nn.Module, ABC):
         ``input_part`` is (..., B, R) and ``tokens`` (..., B); ``state_part`` has tensors (..., B, ...), with axes of size 1 if
         many steps start from one state; ``masks`` are from ``draw_masks``. Returns (..., B, H) outputs and the states after,
         (..., B,
-        ...) each.
-        """
+        ...) each."""
         lead = input_part.shape[:-1]
         flat = tuple(part.expand(*lead, part.shape[-1]).reshape(-1, part.shape[-1]) for part in state_part)
         hidden, state = self.step(input_part.reshape(-1, input_part.shape[-1]), tokens.reshape(-1), flat)

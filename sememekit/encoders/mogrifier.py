@@ -49,8 +49,7 @@ class MogrifierLayer(CustomRecurrentLayer):
     def start_low_ranks(self) -> None:
         """Draw the factors so that products have the variance 1 / fan-in, as in the public code; set biases to 0.
 
-        The initialisation of the other maps, applied to each factor, would make the products near 0 and the layer an LSTM.
-        """
+        The initialisation of the other maps, applied to each factor, would make the products near 0 and the layer an LSTM."""
         for up, down in zip(self.ups, self.downs, strict=False):
             assert isinstance(up, nn.Linear)
             assert isinstance(down, nn.Linear)

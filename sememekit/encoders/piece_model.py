@@ -10,8 +10,7 @@ from sememekit.errors import ConfigError
 from sememekit.files import read_object
 from sememekit.text.huggingface import PREFIX, HuggingFacePieces, load_published, local_folder, special_tokens
 
-LONGEST: Final = 512
-"""The most pieces in one call of a model."""
+LONGEST: Final = 512  # the most pieces in one call of a model
 _ROWS_AT_ONCE: Final = 16
 
 
@@ -80,8 +79,7 @@ class PieceModel(nn.Module):
 
         Causal model: the score is the log-probability of the middle and all pieces after it, summed over pieces. Masked model:
         masks replace the pieces of the middle, and the score is the mean log-probability of these pieces (Hou et al. 2020 take
-        the mean of logits). A sentence that is too long is cut on both sides.
-        """
+        the mean of logits). A sentence that is too long is cut on both sides."""
         room = self.limit - max(map(len, middles)) - len(self._alone) - len(self._behind)
         left = left[max(0, len(left) - max(room - len(right), room // 2)) :]
         right, begin = right[: room - len(left)], [*self._alone, *left]

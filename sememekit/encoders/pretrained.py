@@ -1,7 +1,5 @@
 """A causal language model from a Hugging Face folder, whose hidden states are the contexts."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from functools import partial
@@ -233,7 +231,7 @@ class _Kept(NamedTuple):
     pieces: list[tuple[int, ...]]
 
     @classmethod
-    def read(cls, content: bytes | None) -> _Kept:
+    def read(cls, content: bytes | None) -> "_Kept":
         if content is None:
             raise ConfigError(f"{_USE} needs what a run keeps of its model; train one with: sememekit train --encoder hf:PATH")
         try:

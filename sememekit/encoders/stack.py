@@ -24,8 +24,7 @@ def run_layer(layer: Any, x: Tensor, own: State, lengths: Tensor | None, dtype: 
 
     Autocast is off inside. If ``dtype`` (``product_dtype``) is lower than the dtype of ``x``, an LSTM on a CPU multiplies in
     ``dtype``; its states, sums and gates, and all other layers and devices, use the dtype of ``x``. Torch's autocast would
-    round the states, too.
-    """
+    round the states, too."""
     if dtype != x.dtype and x.device.type == "cpu" and isinstance(layer, nn.LSTM | WeightDropped):
         return _scan_with_products_in(dtype, layer.all_weights[0], x, own, lengths)
     return _run_kernel(layer, x, own, lengths)

@@ -1,7 +1,5 @@
 """A causal transformer; its state is the keys and values of previous words."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, final
 
 import torch
@@ -24,7 +22,7 @@ class TransformerBlock(nn.Module):
     Shapes: T steps, B batch, C past positions, H size, S = C + T.
     """
 
-    def __init__(self, settings: Transformer.Settings) -> None:
+    def __init__(self, settings: "Transformer.Settings") -> None:
         super().__init__()
         size = settings.hidden_size
         self.num_heads, self.dropout = settings.num_heads, settings.dropout
@@ -39,14 +37,9 @@ class TransformerBlock(nn.Module):
             end.weight.data *= (2 * settings.num_layers) ** -0.5
 
     def forward(self, x_BTH: Tensor, past: State, bias: Tensor, turns: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-        """One block.
-
-        Args:
-            past: keys and values (B, C, H) of previous positions, keys before rotation.
-            bias: (B, 1, T, S) added to the scores of attention.
-            turns: see ``rotation``, of S positions.
-
-        Returns (B, T, H) outputs; keys and values (B, S, H), the past included."""
+        """One block. ``past``: keys and values (B, C, H) of previous positions, keys before rotation; ``bias`` (B, 1, T, S) is
+        added to the scores of attention; ``turns`` are the ``rotation`` of S positions. Returns (B, T, H) outputs; keys and
+        values (B, S, H), the past included."""
         length = x_BTH.shape[1]
         queries, keys, values = self.attention_in(self.attention_norm(x_BTH)).chunk(3, dim=-1)
         keys, values = torch.cat([past[0], keys], dim=1), torch.cat([past[1], values], dim=1)
@@ -65,8 +58,7 @@ class TransformerBlock(nn.Module):
 def rotation(num_positions: int, size: int, like: Tensor) -> tuple[Tensor, Tensor]:
     """Return cosines and sines (P, D / 2) of p / 10000^(2 i / D), the angle of pair i of D numbers at position p.
 
-    The score of a rotated query and key depends on their distance alone (Su et al. 2021, "RoFormer").
-    """
+    The score of a rotated query and key depends on their distance alone (Su et al. 2021, "RoFormer")."""
     exponents = torch.arange(0, size, 2, device=like.device, dtype=like.dtype) / size
     positions = torch.arange(num_positions, device=like.device, dtype=like.dtype)
     angles = positions[:, None] * 10_000.0**-exponents

@@ -15,14 +15,9 @@ from sememekit.files.writing import naming
 
 @contextmanager
 def sole_writer(file: Path, busy: Callable[[str], Exception]) -> Iterator[None]:
-    """Hold the lock ``file`` for this process; the operating system releases it when the process ends.
-
-    Args:
-        file: created where it is missing, and left there.
-        busy: makes the error for a second process from the name of the holder, ``process 12 on host since ...``.
-
-    Raises OSError with the name of the file: the file is a link, a folder or a pipe, or the file system has no locks.
-    """
+    """Hold the lock ``file``, which is created where it is missing, and left there; the operating system releases it when the
+    process ends. ``busy`` makes the error for a second process from the name of the holder, ``process 12 on host since ...``.
+    Raises OSError with the name of the file: it is a link, a folder or a pipe, or the file system has no locks."""
     with _opened(file) as stream, naming(file):
         if not _take(stream.fileno()):
             stream.seek(0)

@@ -10,8 +10,7 @@ from typing import Any, Final
 from sememekit.files.packages import needed
 
 BLOCK: Final = 1 << 20
-_MOST_MEMORY: Final = 1 << 30
-"""Memory limit for xz archives."""
+_MOST_MEMORY: Final = 1 << 30  # memory limit for xz archives
 
 _UNPACKERS: Final[dict[str, Callable[[], Any]]] = {
     ".xz": lambda: lzma.LZMADecompressor(memlimit=_MOST_MEMORY),
@@ -20,8 +19,7 @@ _UNPACKERS: Final[dict[str, Callable[[], Any]]] = {
     ".zst": lambda: _zstd().ZstdDecompressor(),
 }
 
-PACKED: Final = tuple(_UNPACKERS)
-"""Suffixes of readable compressed files."""
+PACKED: Final = tuple(_UNPACKERS)  # suffixes of readable compressed files
 
 
 class DamagedArchiveError(Exception):
@@ -46,8 +44,7 @@ def unpack_blocks(packing: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the decompressed content of a file in blocks of at most 1 MiB, as a small file can expand without limit.
 
     ``packing`` is one of ``PACKED``. Zero bytes between and after archives are padding. Raises DamagedArchiveError and
-    CutArchiveError, and ConfigError where .zst needs a package that is absent.
-    """
+    CutArchiveError, and ConfigError where .zst needs a package that is absent."""
     make = _UNPACKERS[packing]
     decoder = make()
     for block in blocks:

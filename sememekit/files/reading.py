@@ -12,8 +12,7 @@ from typing import Any, Final
 from sememekit.files.packed import packing_of
 from sememekit.files.writing import fits_seal
 
-Refuse = Callable[[str], Exception]
-"""A function from a clause with the file and its fault to an error."""
+Refuse = Callable[[str], Exception]  # a function from a clause with the file and its fault to an error
 
 
 @contextmanager
@@ -96,8 +95,7 @@ def object_of(raw: bytes, path: Path | str, refuse: Refuse) -> dict[str, Any]:
 def typed(*words: str | Path) -> str:
     """Return the words of a command, quoted for a shell: ``sememekit train --out 'my run'``.
 
-    Placeholders (``FORMAT:PATH``) need no quotes and get none.
-    """
+    Placeholders (``FORMAT:PATH``) need no quotes and get none."""
     return shlex.join(str(word) for word in words)
 
 
@@ -129,8 +127,7 @@ def may_be_gb18030(sample: bytes) -> bool:
     """Return whether bytes are GB18030 text, perhaps with a truncated last character.
 
     UTF-8 with a few bad bytes and western encodings often decode as GB18030, too. They are recognised by what is rare in
-    Chinese: complete UTF-8 characters, and characters outside GB2312, the common part of GB18030.
-    """
+    Chinese: complete UTF-8 characters, and characters outside GB2312, the common part of GB18030."""
     try:
         text = codecs.getincrementaldecoder("gb18030")().decode(sample)
     except UnicodeDecodeError:

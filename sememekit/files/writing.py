@@ -11,8 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-_BINARY: Final = getattr(os, "O_BINARY", 0)
-"""Flag for binary files, which only Windows needs."""
+_BINARY: Final = getattr(os, "O_BINARY", 0)  # flag for binary files, which only Windows needs
 _NO_SYNC_OF_FOLDERS: Final = (errno.EACCES, errno.EPERM, errno.EBADF, errno.EINVAL, errno.EOPNOTSUPP)
 """Errors of systems that do not sync folders: Windows, and file systems over a network."""
 
@@ -21,8 +20,7 @@ def sync_to_disk(path: Path) -> None:
     """Wait until a file, or the renames inside a folder, are on the disk.
 
     Windows opens no folder, and some file systems sync none; there a rename is as durable as the system makes it. Raises
-    OSError: the file cannot be synced.
-    """
+    OSError: the file cannot be synced."""
     is_folder = path.is_dir()
     try:  # Windows syncs a file that is open for writing only
         handle = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
@@ -91,8 +89,7 @@ def write_folder(folder: Path, contents: Mapping[str, bytes | Iterable[bytes | m
 
     The content of a file may come in pieces, held one at a time. The files are written into a hidden folder beside the final
     one and synced; one rename makes them visible. Leftovers of killed processes are removed first, even with the same PID,
-    which is common in containers.
-    """
+    which is common in containers."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = folder.with_name(f".{folder.name}.writing-{os.getpid()}")
     remove_leftovers(folder.parent, f".{folder.name}.writing-", "")
@@ -120,8 +117,7 @@ def _write_pieces(path: Path, pieces: Iterable[bytes | memoryview]) -> str:
 def remove_leftovers(folder: Path, before: str, after: str) -> None:
     """Remove files and folders called ``before`` PID ``after`` whose PID belongs to no living process of this machine.
 
-    Files that cannot be removed stay.
-    """
+    Files that cannot be removed stay."""
     with suppress(OSError):
         for entry in list(folder.iterdir()):
             number = entry.name.removeprefix(before).removesuffix(after)
@@ -154,8 +150,7 @@ _hashes: dict[tuple[Any, ...], str] = {}
 def has_sha256(paths: Sequence[Path], expected: str) -> bool:
     """Return whether the concatenated files have this SHA-256. Raises OSError: a file cannot be read.
 
-    A process reads a file once while its size, time and inode stay.
-    """
+    A process reads a file once while its size, time and inode stay."""
     key = _key(paths)
     settled = time.time_ns() - max(part[2] for part in key) > _SETTLED
     if settled and _hashes.get(key) == expected:

@@ -10,16 +10,11 @@ Score = Literal["general", "additive"]
 
 
 class Memory(NamedTuple):
-    """The attended source, computed once for all steps, batch first, so that rows can be selected.
+    """The attended source, computed once for all steps, batch first, so that rows can be selected."""
 
-    Attributes:
-        keys_BSA: projected once; A is H for the score "general".
-        padding_BS: 0 where a position is real and minus infinity where it is padding.
-    """
-
-    keys_BSA: Tensor
+    keys_BSA: Tensor  # projected once; A is H for the score "general"
     values_BSM: Tensor
-    padding_BS: Tensor
+    padding_BS: Tensor  # 0 where a position is real and minus infinity where it is padding
 
 
 @final
@@ -33,10 +28,8 @@ class Attention(nn.Module):
     - ``general``: score = q . (W h_i), Eq. (8) of Luong et al. 2015, "general";
     - ``additive``: score = v . tanh(W_q q + W h_i + b), Sec. 3.1 and Appendix A of Bahdanau et al. 2015.
 
-    W h_i does not depend on the query and is computed once for a text (``prepare``).
-
-    Args:
-        size: A, the size of the hidden layer of ``additive`` (default: H).
+    W h_i does not depend on the query and is computed once for a text (``prepare``). ``size`` is the size of the hidden layer
+    of ``additive`` (default: H).
     """
 
     def __init__(self, query_size: int, memory_size: int, score: Score, size: int | None = None) -> None:
@@ -75,15 +68,10 @@ State = tuple[Tensor, ...]
 
 
 class Written(NamedTuple):
-    """Outputs of the network at each step.
+    """Outputs of the network at each step."""
 
-    Attributes:
-        outputs: (T, B, G) the contexts g for predicting words, or (N, G) for N requested positions.
-        weights: (T, B, S) of the attention at every step.
-    """
-
-    outputs: Tensor
-    weights: Tensor
+    outputs: Tensor  # (T, B, G) the contexts g for predicting words, or (N, G) for N requested positions
+    weights: Tensor  # (T, B, S) of the attention at every step
 
 
 @final
@@ -104,10 +92,8 @@ class AttentionalRNN(nn.Module):
     Everything independent of the previous step is computed for all steps at once: attention keys and the word part of the
     input; with ``none``, everything. The layers run in the dtype of their parameters, also under autocast.
 
-    State: (s_1, m_1, s_2, m_2, ...) or (s_1, s_2, ...), and g_{t-1} with ``output``; each (B, size), batch first.
-
-    Args:
-        output_dropout: rate on g, also when fed back.
+    State: (s_1, m_1, s_2, m_2, ...) or (s_1, s_2, ...), and g_{t-1} with ``output``; each (B, size), batch first. The rate
+    ``output_dropout`` is on g, also when fed back.
     """
 
     def __init__(
@@ -142,19 +128,15 @@ class AttentionalRNN(nn.Module):
         return (*state, ended_BM.new_zeros(len(ended_BM), self.readout.out_features)) if self.feeding == "output" else state
 
     def forward(self, x_TBE: Tensor, state: State, memory: Memory, real: Tensor | None = None) -> Written:
-        """Compute the contexts of a known target (teacher forcing).
-
-        Args:
-            x_TBE: vectors of the previous words. real: (N,) requested positions t B + b, to save computation; None for all.
-        """
+        """Compute the contexts of a known target (teacher forcing) from vectors of the previous words; ``real`` (N,) are the
+        requested positions t B + b, to save computation; None for all."""
         with torch.autocast(x_TBE.device.type, enabled=False):
             write = self._together if self.feeding == "none" else self._by_step
             return write(x_TBE, state, memory, real)
 
     def step(self, x_NE: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
         """Write one word. The state has N rows; the memory has B rows, each for N / B consecutive rows of the state. Returns
-        (N, G) contexts, the new state, and the weights (N, S) of the attention.
-        """
+        (N, G) contexts, the new state, and the weights (N, S) of the attention."""
         with torch.autocast(x_NE.device.type, enabled=False):
             return self._advance(self._of_words(x_NE), state, memory)
 

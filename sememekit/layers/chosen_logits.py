@@ -25,10 +25,8 @@ class ChosenLogits:
     share a pool. The gradient of the words is computed after the last backward call: it is as large as the words, and adding it
     up call by call would move it through memory each time.
 
-    Args:
-        words: (V, E) output vectors.
-        bias: (V,) or None.
-        kept_bytes: of probabilities that are kept for the backward pass.
+    ``words`` (V, E) are the output vectors with ``bias`` (V,) or None; at most ``kept_bytes`` of probabilities are kept for the
+    backward pass.
     """
 
     def __init__(self, words: Tensor, bias: Tensor | None, kept_bytes: int = KEPT_BYTES) -> None:
@@ -112,8 +110,7 @@ class _Shared:
     def gradients(self, num_calls: int) -> tuple[Tensor, Tensor]:
         """Return gradients of words and bias after the backward pass of the last of ``num_calls`` calls; frees their memory.
 
-        Earlier gradients come from backward passes for the contexts alone, and do not count.
-        """
+        Earlier gradients come from backward passes for the contexts alone, and do not count."""
         grad_words, grad_bias = torch.zeros_like(self.words), self.words.new_zeros(len(self.words))
         calls, self.backward = self.backward[-num_calls:], []
         for pool in self.pools:

@@ -19,11 +19,8 @@ class WeightDropped:
     all calls. The parameters of ``lstm`` do not change: the kernel is called with the dropped matrix. So no parameter is
     registered, swapped or renamed, and state dicts have raw weights only.
 
-    The call is the same as for the layer: (T, B, E) or a packed sequence, and h, c, each (1, B, H).
-
-    Args:
-        lstm: one layer, one direction, with biases, time first, no projection.
-        rate: probability that an element of U is zero.
+    The call is the same as for the layer: (T, B, E) or a packed sequence, and h, c, each (1, B, H). ``lstm`` has one
+    layer, one direction, biases, time first, no projection.
     """
 
     def __init__(self, lstm: nn.LSTM, rate: float) -> None:
@@ -57,20 +54,16 @@ def one_segment(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors, in order, as differentiable views of one piece of memory.
 
     cuDNN warns and copies the weights of a layer (input matrix, hidden matrix, two biases) at each call unless they are
-    contiguous. This function copies them once, differentiably.
-    """
+    contiguous. This function copies them once, differentiably."""
     flat = torch.cat([tensor.flatten() for tensor in tensors])
     parts = flat.split([tensor.numel() for tensor in tensors])
     return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]
 
 
 def shared_dropout(x: Tensor, rate: float, training: bool, shared: Sequence[int]) -> Tensor:
-    """Drop elements of ``x`` with one mask along the axes in ``shared`` (locked dropout, Gal and Ghahramani 2016).
-
-    Args:
-        rate: probability that an element of the mask is zero; kept elements are scaled by 1 / (1 - rate).
-        shared: axes along which the mask is the same, such as (0,) for time in a (T, B, H) tensor.
-    """
+    """Drop elements of ``x`` with one mask along the axes in ``shared`` (locked dropout, Gal and Ghahramani 2016), such as (0,)
+    for time in a (T, B, H) tensor. ``rate``: probability that an element of the mask is zero; kept elements are scaled by 1 /
+    (1 - rate)."""
     if not training or rate == 0.0:
         return x
     shape = [1 if axis in shared else size for axis, size in enumerate(x.shape)]

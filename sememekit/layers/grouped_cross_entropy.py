@@ -11,10 +11,8 @@ from torch.nn import functional
 from sememekit.layers.incidence import FixedTables, segment_logsumexp
 from sememekit.layers.shared import BY_LOG_PROB, at_least_single, differentiable_once, product_and_bias, product_dtype
 
-BLOCK: Final = 16
-"""Rows of one padded block of the batched path."""
-LOPSIDED: Final = 8
-"""Largest / mean group size up to which groups are padded to one size (not on the CPU)."""
+BLOCK: Final = 16  # rows of one padded block of the batched path
+LOPSIDED: Final = 8  # largest / mean group size up to which groups are padded to one size (not on the CPU)
 
 
 @final

@@ -78,8 +78,7 @@ def _at_once_is_quicker(num_rows: int, items_VE: Tensor, groups: Groups) -> bool
 
     All: vectors are read (0.8 ns a number) or multiplied (25 G multiply-adds a second), and 15 ns for each row and item.
     Groups: 24 a row, 0.1 ms for each group that any row searches, and products of few rows (10 G multiply-adds a second). The
-    choice changes only the time: both ways give the same items.
-    """
+    choice changes only the time: both ways give the same items."""
     num_items, size = items_VE.shape
     at_once = num_items * size * max(0.8, num_rows / 25) + 15 * num_rows * num_items
     in_groups = 100_000 * min(groups.num_groups, 24 * num_rows) + num_rows * 24 * num_items / groups.num_groups * size / 10

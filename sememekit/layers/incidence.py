@@ -86,14 +86,8 @@ class Incidence(FixedTables):
         back_offsets = functional.pad(torch.bincount(members, minlength=num_columns).cumsum(0), (1, 0))
         self.num_rows = num_rows
         self.num_columns = num_columns
-        for name, tensor in (
-            ("offsets", offsets.int()),
-            ("members", members.int()),
-            ("back_offsets", back_offsets.int()),
-            ("back_rows", row_of_edge[by_column].int()),
-            ("back_edges", by_column),
-        ):
-            self.register_tables(**{name: tensor})
+        self.register_tables(offsets=offsets.int(), members=members.int(), back_offsets=back_offsets.int())
+        self.register_tables(back_rows=row_of_edge[by_column].int(), back_edges=by_column)
 
     def forward(self, x: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """Sum over the members of each row. ``x``: (columns, N); ``edge_weight``: (edges,). Returns (rows, N)."""
@@ -113,13 +107,9 @@ def _sums(x: Tensor, members: Tensor, offsets: Tensor, weight: Tensor | None) ->
 
 
 def segment_logsumexp(x: Tensor, segment: Tensor, num_segments: int) -> Tensor:
-    """Log of the sum of exponentials of the rows of each segment, each segment shifted by its own maximum.
-
-    Args:
-        x: (S, ...) log-space values.
-        segment: (S,) the segment of each row, 0 .. num_segments - 1; each segment has at least one row.
-
-    Returns (num_segments, ...): never -inf or NaN for finite ``x``, since the largest term counts as exp(0)."""
+    """Log of the sum of exponentials of the rows of each segment, each segment shifted by its own maximum. ``x``: (S, ...)
+    log-space values; ``segment``: (S,) 0 .. num_segments - 1, each with at least one row. Returns (num_segments, ...): never
+    -inf or NaN for finite ``x``, since the largest term counts as exp(0)."""
     shape = (num_segments, *x.shape[1:])
     with torch.no_grad():
         rows = segment.view(-1, *[1] * (x.ndim - 1)).expand_as(x)

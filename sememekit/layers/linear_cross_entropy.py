@@ -7,8 +7,7 @@ from torch import Tensor
 
 from sememekit.layers.shared import BY_LOG_PROB, add_product, differentiable_once, product_dtype
 
-KEPT_BYTES = 448 << 20
-"""Memory for log-probabilities that the backward pass need not recompute."""
+KEPT_BYTES = 448 << 20  # memory for log-probabilities that the backward pass need not recompute
 
 
 def linear_cross_entropy(

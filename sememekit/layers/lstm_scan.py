@@ -133,14 +133,9 @@ class _LSTMScan(torch.autograd.Function):
 
 
 def gate_slopes(gates_TBG: Tensor, cell_TBH: Tensor, squashed_TBH: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the derivatives of c by the pre-activations u, f and i, of h by the pre-activation o, and of h by c.
-
-    Args:
-        gates_TBG: u, f, i, o, and perhaps further gates, for which the result has room.
-        cell_TBH: (T + 1, B, H) c before each step, and after the last.
-        squashed_TBH: tanh(c) after each step.
-
-    Returns (T, B, G) slopes of the sums, and (T, B, H) slopes of the cell state."""
+    """Return slopes (T, B, G) of the sums, the derivatives of c by the pre-activations u, f and i and of h by the
+    pre-activation o, and slopes (T, B, H) of h by c. ``gates_TBG``: u, f, i, o, and perhaps further gates, for which the result
+    has room; ``cell_TBH``: (T + 1, B, H) c before each step, and after the last; ``squashed_TBH``: tanh(c) after each step."""
     size = squashed_TBH.shape[2]
     u, f, i, o, *_ = gates_TBG.split(size, dim=2)
     slopes_TBG = torch.empty_like(gates_TBG)
@@ -152,13 +147,9 @@ def gate_slopes(gates_TBG: Tensor, cell_TBH: Tensor, squashed_TBH: Tensor) -> tu
 
 
 def lstm_cell(ready_G: Tensor, recurrent_G: Tensor, cell_H: Tensor) -> tuple[Tensor, Tensor]:
-    """c' = f c + i u, h = o tanh(c'), with [u, f, i, o] = [tanh, then sigmoid] of ``ready_G`` + ``recurrent_G``; G is 4 H.
-
-    Args:
-        recurrent_G: (..., G) contribution of the state; may have axes of size 1 (many edges leave a node).
-        cell_H: (..., H) c, of the axes of ``recurrent_G``.
-
-    Returns h and c', (..., H) each, of the axes of ``ready_G``."""
+    """c' = f c + i u, h = o tanh(c'), with [u, f, i, o] = [tanh, then sigmoid] of ``ready_G`` + ``recurrent_G``; G is 4 H. The
+    contribution of the state (..., G) and c (..., H) may have axes of size 1 (many edges leave a node). Returns h and c', (...,
+    H) each, of the axes of ``ready_G``."""
     return lstm_step(ready_G + recurrent_G, cell_H)[:2]
 
 

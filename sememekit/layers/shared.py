@@ -18,8 +18,7 @@ def at_least_single(values: Tensor) -> Tensor:
 def product_dtype(parameter: Tensor) -> torch.dtype:
     """Return the dtype of a parameter's matrix products: autocast's dtype if autocast is on, otherwise the parameter's.
 
-    Double precision stays under autocast, as in torch.
-    """
+    Double precision stays under autocast, as in torch."""
     kind = parameter.device.type
     lowers = torch.is_autocast_enabled(kind) and parameter.dtype != torch.float64
     return torch.get_autocast_dtype(kind) if lowers else parameter.dtype
@@ -28,8 +27,7 @@ def product_dtype(parameter: Tensor) -> torch.dtype:
 def product_and_bias(rows: Tensor, items: Tensor, bias: Tensor | None) -> Tensor:
     """rows items^T + bias, (..., E), (V, E), (V,) -> (..., V): the product in ``product_dtype``, the sum in the items' dtype.
 
-    The bias of a word is near the logarithm of its frequency, and half precision would round the sum by up to 0.03.
-    """
+    The bias of a word is near the logarithm of its frequency, and half precision would round the sum by up to 0.03."""
     if product_dtype(items) == items.dtype:
         return functional.linear(rows, items, bias)
     product = functional.linear(rows, items).to(items.dtype)
@@ -100,8 +98,7 @@ def training_counters(model: nn.Module) -> dict[str, Tensor]:
     """Return name -> buffer for all ``training_counters`` of the modules of a model.
 
     The state dict has these buffers for resuming. Code that loads weights of another run, or of an earlier epoch, into a model
-    in training must keep the model's own counters.
-    """
+    in training must keep the model's own counters."""
     return {
         f"{prefix}.{name}".lstrip("."): getattr(module, name)
         for prefix, module in model.named_modules(remove_duplicate=False)

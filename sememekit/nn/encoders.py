@@ -26,8 +26,7 @@ from sememekit.text.vocabulary import Vocabulary
 
 LSTMState = tuple[Tensor, Tensor]
 
-_MOST_GAPS: Final = 100
-"""Most vectors for each used sememe; more mean that the numbers are not indices of a table."""
+_MOST_GAPS: Final = 100  # most vectors for each used sememe; more mean that the numbers are not indices of a table
 
 
 _NO_WORDS: Final = cast(Vocabulary, Words((), np.zeros(0, dtype=np.int64)))
@@ -312,8 +311,7 @@ class AWDLSTM(nn.Module):
 
 
 def _checked(encoder: _Recurrent | AWDLSTM, x: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Return inputs with time first, and lengths on the CPU; refuse inputs without a step or of another width, and lengths that
-    do not fit the rows."""
+    """Return inputs with time first, and lengths on the CPU; refuse inputs and lengths that do not fit the encoder."""
     name, order = type(encoder).__name__, "(B, T, E)" if encoder.batch_first else "(T, B, E)"
     if isinstance(x, PackedSequence):
         raise TypeError(

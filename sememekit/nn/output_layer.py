@@ -19,8 +19,7 @@ from sememekit.nn.senses import Nested, Senses, Words, as_clusters, as_counts, a
 from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import Vocabulary
 
-IGNORED = -100
-"""Default of the ignored target, as in ``torch.nn.CrossEntropyLoss``."""
+IGNORED = -100  # default of the ignored target, as in ``torch.nn.CrossEntropyLoss``
 
 
 class Output(NamedTuple):

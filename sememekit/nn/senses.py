@@ -18,16 +18,14 @@ from sememekit.sememes.word_entry import SenseEntry, Source, WordEntry
 from sememekit.text.huggingface import BYTE_OF
 from sememekit.text.scripts import HAN
 
-GIVEN: Final = "given"
-"""The source of senses given by a user."""
+GIVEN: Final = "given"  # the source of senses given by a user
 
 _DIGITS: Final = 9
 """Digits of a number used as a name, so that names sort like numbers; each further digit adds a leading colon."""
 _LARGEST_COUNT: Final = 2**62
 
 Sememe = int | str
-Nested = Sequence[Sequence[Sequence[Sememe]]]
-"""For each word its senses, for each sense its sememes."""
+Nested = Sequence[Sequence[Sequence[Sememe]]]  # for each word its senses, for each sense its sememes
 
 
 @final

@@ -1,7 +1,5 @@
 """Replace provisional ids by ids of the vocabulary in each shard, then write shards into the splits."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -30,19 +28,12 @@ _BYTES: Final = 1 << 20
 
 
 class Encoded(NamedTuple):
-    """One shard's part of a split: a file of ids in the final type, and its counts.
+    """One shard's part of a split: a file of ids in the final type, and its counts."""
 
-    Attributes:
-        path: the file of ids.
-        tokens: number of ids.
-        types: file of the ids that occur and their counts (2, types), since a shard has few of the V words.
-        sizes: sentences, characters and bytes.
-    """
-
-    path: Path
-    tokens: int
-    types: Path
-    sizes: tuple[int, int, int]
+    path: Path  # of the ids
+    tokens: int  # number of ids
+    types: Path  # of the ids that occur and their counts (2, types), since a shard has few of the V words
+    sizes: tuple[int, int, int]  # sentences, characters and bytes
 
 
 class EncodeTask(NamedTuple):
@@ -165,8 +156,7 @@ class SplitWriter:
         )
 
 
-Parts = Sequence[tuple[str | None, ShardResult]]
-"""Shards with their splits; None for shards that are divided together."""
+Parts = Sequence[tuple[str | None, ShardResult]]  # shards with their splits; None for shards that are divided together
 
 
 def write_splits(

@@ -1,7 +1,5 @@
 """One vocabulary from the sorted word lists of all shards, in bounded memory."""
 
-from __future__ import annotations
-
 import heapq
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -20,8 +18,7 @@ from sememekit.engines.base import Engine
 from sememekit.errors import ConfigError
 from sememekit.text.vocabulary import UNKNOWN, Vocabulary
 
-HELD_OUT_COUNTS: Final = (20, 200)
-"""Least and largest count of a word that ``hold_out`` draws."""
+HELD_OUT_COUNTS: Final = (20, 200)  # least and largest count of a word that ``hold_out`` draws
 _OPEN_AT_ONCE: Final = 128
 _SENTENCES: Final = 1 << 16
 
@@ -40,8 +37,7 @@ def merge_vocabulary(
     ``<unk>`` replacement.
 
     A word is kept if it ``is_known`` (if given), occurs ``min_count`` times, and is among the ``max_vocabulary`` most frequent.
-    All other counts go to ``<unk>``. Specials are always kept. Raises ConfigError for an impossible minimum count or size.
-    """
+    All other counts go to ``<unk>``. Specials are always kept. Raises ConfigError for an impossible minimum count or size."""
     if min_count < 1:
         raise ConfigError(f"--min-count {min_count}: 1 or more is needed")
     if max_vocabulary is not None and max_vocabulary <= len(specials):
@@ -101,8 +97,7 @@ def of_training(
 ) -> list[ShardResult]:
     """Return the words of train from undivided shards, by the same split labels that the encoder will use.
 
-    Only the words of the result may be read; they lie in ``folder``. Memory grows with the distinct words of one shard.
-    """
+    Only the words of the result may be read; they lie in ``folder``. Memory grows with the distinct words of one shard."""
     firsts = accumulate((shard.sentences for shard in shards), initial=0)
     tasks = [
         TrainingTask(shard, first, tuple(proportions), seed, folder / f"train-{number}")

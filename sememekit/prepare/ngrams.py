@@ -19,11 +19,9 @@ from sememekit.data.examples import mapped
 
 Keys = npt.NDArray[np.int64]
 
-BLOCK: Final = 1 << 22
-"""Words of a block, and keys of a range."""
+BLOCK: Final = 1 << 22  # words of a block, and keys of a range
 
-LEAST: Final = 2
-"""Lower bound of the counts."""
+LEAST: Final = 2  # lower bound of the counts
 
 
 class _Text(NamedTuple):
@@ -62,8 +60,7 @@ def frequent_ngrams(
     counts shorter n-grams come first, then smaller ids from the left.
 
     ``tokens`` (N,) are word ids below V = ``num_words``, such as a memory-mapped file. N-grams contain no word of ``never``,
-    and words of ``only_last`` only as the last word. Temporary files lie in ``folder``.
-    """
+    and words of ``only_last`` only as the last word. Temporary files lie in ``folder``."""
     forbidden, closing = np.zeros(num_words, dtype=bool), np.zeros(num_words, dtype=bool)
     forbidden[list(never)] = True
     closing[list(only_last)] = True

@@ -10,8 +10,7 @@ from sememekit.config import Record
 from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData
 
-NGRAM: Final = 16
-"""n of the n-grams for comparing running text."""
+NGRAM: Final = 16  # n of the n-grams for comparing running text
 
 _TOKENS_AT_ONCE: Final = 1 << 20
 _EXAMPLES_AT_ONCE: Final = 1 << 14
@@ -46,8 +45,7 @@ def overlap_with_train(data: PreparedData) -> dict[str, Overlap]:
     """Return the overlap of each other split with train; empty without train.
 
     Texts are compared by 64-bit hashes, so a false match has a probability of about 10^-19 for each compared pair. Words
-    outside the vocabulary are all ``<unk>``.
-    """
+    outside the vocabulary are all ``<unk>``."""
     if "train" not in data.splits:
         return {}
     others = [split for split in data.splits if split != "train"]
@@ -97,8 +95,7 @@ def _of_examples(examples: Examples) -> Iterator[Hashes]:
 
 
 def _hashes(tokens: npt.NDArray[np.unsignedinteger], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> Hashes:
-    """sum_j mix(t_(start + j)) b^j modulo 2^64 of parts of a block: the hash of Karp and Rabin (1987), here from the prefix
-    sums of the block."""
+    """sum_j mix(t_(start + j)) b^j modulo 2^64 of parts of a block (Karp and Rabin 1987), from the block's prefix sums."""
     powers, inverses = np.full((2, len(tokens) + 1), np.uint64(1))
     powers[1:], inverses[1:] = np.uint64(_BASE), np.uint64(_INVERSE)
     powers, inverses = np.cumprod(powers), np.cumprod(inverses)

@@ -47,17 +47,12 @@ OpenSegmenter = Callable[[Sequence[tuple[str | None, Span]], Path], Segmenter]
 
 
 class Cutting(NamedTuple):
-    """A corpus, and how its text becomes words.
-
-    Attributes:
-        settings: the requested settings, completed from other data.
-        words: the words of the segmenter, if it has a lexicon.
-        open_segmenter: makes the segmenter from all (split, span) of the text, on which it may train, and a path for its model.
-    """
+    """A corpus, and how its text becomes words."""
 
     corpus: Corpus
-    settings: PreprocessSettings
-    words: frozenset[str] | None
+    settings: PreprocessSettings  # the requested settings, completed from other data
+    words: frozenset[str] | None  # the words of the segmenter, if it has a lexicon
+    # makes the segmenter from all (split, span) of the text, on which it may train, and a path for its model
     open_segmenter: OpenSegmenter
 
 

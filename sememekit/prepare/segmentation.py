@@ -39,10 +39,8 @@ _LONGEST_WORD: Final = 8
 
 _CUT_AT_BLANKS: Final = ("none", "english", "english-cased", "gigaword")
 """Segmenters for which a sentence without blanks is one word."""
-_CUTTING: Final = ("jieba", "characters", "sentencepiece", "fmm")
-"""Segmenters of Chinese, recommended first."""
-_PARTS: Final = re.compile(r"\t|<\w+>")
-"""Separators of the texts in a line of examples, and of the turns of a dialogue."""
+_CUTTING: Final = ("jieba", "characters", "sentencepiece", "fmm")  # segmenters of Chinese, recommended first
+_PARTS: Final = re.compile(r"\t|<\w+>")  # separators of the texts in a line of examples, and of the turns of a dialogue
 _TRAINING_SENTENCES: Final = 500_000
 """Most sentences for training a SentencePiece model, since the trainer holds them in memory; the first ones are taken."""
 
@@ -175,10 +173,8 @@ def _training_sentences(corpus: Corpus, parts: Sequence[tuple[str | None, Span]]
                 yield text
 
 
-LONGEST: Final = 1 << 12
-"""Characters of a line that are checked."""
-_FEWEST: Final = 20
-"""Fewest lines for a report."""
+LONGEST: Final = 1 << 12  # characters of a line that are checked
+_FEWEST: Final = 20  # fewest lines for a report
 _TAG: Final = re.compile(r"[A-Z][A-Z0-9-]*")
 _TAGGED: Final = re.compile(r"\S+?([_/|])[A-Za-z]{1,6}\d?")
 _LEAF: Final = re.compile(r"\([^()\s]+ [^()]+\)")

@@ -167,8 +167,7 @@ class ShardJob(NamedTuple):
     def process(self, span: Span, key: str) -> ShardResult:
         """Read, segment and count one shard.
 
-        Memory grows with the number of distinct words in the shard. Raises DataError as the readers do, with file and line.
-        """
+        Memory grows with the number of distinct words in the shard. Raises DataError as the readers do, with file and line."""
         stem = self.folder / key
         faults = FaultCounter(self.errors)
         ids = _ProvisionalIds()

@@ -144,8 +144,7 @@ def make_scorer(
 
     ``data`` has training text for statistics and validation text for tuning; statistics are stored in the folder ``run``;
     ``dtype`` is for matrix products; ``columns`` as in the scored text. Raises ConfigError: tuning without anything to tune.
-    Raises DataError: a split is missing or too short.
-    """
+    Raises DataError: a split is missing or too short."""
     if adaptation.tuning is not None and adaptation.cache is None and adaptation.dynamic is None:
         raise ConfigError("tuning needs something to tune: a cache (--cache), dynamic evaluation (--dynamic), or both")
     statistics = None
@@ -243,8 +242,7 @@ def read_adaptation(
     """Return the adaptation that ``cache``, ``dynamic`` and ``tune`` ask for; None for the static model.
 
     ``overrides`` are ``cache.KEY=VALUE``, ``dynamic.KEY=VALUE`` and ``tune.KEY=VALUE``. Tuning keeps given settings and tries
-    all values of the others. Raises ConfigError: an override without its flag, an unknown key, or a value out of range.
-    """
+    all values of the others. Raises ConfigError: an override without its flag, an unknown key, or a value out of range."""
     table = read_overrides(overrides, ADAPTATION_SLOTS)
     needed = {"cache": cache, "dynamic": dynamic, "tune": tune}
     for slot, keys in table.items():

@@ -3,8 +3,6 @@
 It reads any iterator of scored segments, from a static model or from dynamic evaluation.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -22,8 +20,7 @@ from sememekit.measure.perplexity import Scored
 
 Start = Literal["history", "full-window"]
 
-BLOCK_ELEMENTS: Final = 1 << 20
-"""Most similarities in memory."""
+BLOCK_ELEMENTS: Final = 1 << 20  # most similarities in memory
 
 
 class CacheSettings(Settings):
@@ -76,8 +73,7 @@ def with_cache(segments: Iterable[Scored], settings: CacheSettings) -> Iterator[
     p_cache(w) is the sum of softmax_i(theta h_t . h_i) over the positions i of the last ``window`` whose next word was w, with
     h the inputs of the output layer, without dropout. Before the cache starts, p is p_model. Each column has a separate
     history. Segments are joined without a gap, so that their length does not change the result. Raises
-    ConfigError: the segments have no hidden states.
-    """
+    ConfigError: the segments have no hidden states."""
     for segment, found in _log_caches(segments, (settings.window,), (settings.theta,), settings.start):
         log_cache = found[settings.window, settings.theta]
         yield replace(segment, nats=_mixed(segment.nats, log_cache, settings.weight), parts={})
@@ -139,8 +135,7 @@ def _targets_in_cache(
     """log p_cache(target) (T, B) for every window and theta, in blocks of rows of bounded memory.
 
     ``keys`` (n, B, H) are the hidden states before the segment (at most the largest window) and its own T = ``length``;
-    ``words`` (n, B) are the words after them.
-    """
+    ``words`` (n, B) are the words after them."""
     widest, behind = max(windows), len(keys) - length
     results = {point: keys.new_empty(length, keys.shape[1]) for point in product(windows, thetas)}
     begin = 0

@@ -1,7 +1,5 @@
 """Dynamic evaluation: a gradient step on each segment after the segment is scored (Krause et al. 2018)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from itertools import product
@@ -39,14 +37,13 @@ class DynamicSettings(Settings):
     segment: int = Field(default=PUBLISHED_SEGMENT, ge=1)
     """L, words scored before each step."""
 
-    def in_krause_scaling(self, num_tensors: int, num_batches: int) -> DynamicSettings:
+    def in_krause_scaling(self, num_tensors: int, num_batches: int) -> "DynamicSettings":
         """Return settings for the same steps in the scaling of the equations, for m parameter tensors and n batches of
         statistics.
 
         The equations have means over batches and over parameter tensors. The first public code, and after it the code of the
         mixture of softmaxes, have sums: MS' = sqrt(n) MS and D' = MS' / sum_tensors mean(MS') = D / m. So lambda' D' = (lambda'
-        / m) D and eta' / (MS' + eps') = (eta' / sqrt(n)) / (MS + eps' / sqrt(n)).
-        """
+        / m) D and eta' / (MS' + eps') = (eta' / sqrt(n)) / (MS + eps' / sqrt(n))."""
         if self.scaling == "krause":
             return self
         root = math.sqrt(num_batches)
@@ -70,8 +67,7 @@ def dynamic_settings(preset: str | None = None, **given: Any) -> DynamicSettings
     """The settings of a preset, replaced by the ``given`` fields.
 
     Without a preset, the settings are the published settings for Penn Treebank in the given scaling. Default rate and decay are
-    proportional to the segment, as in the grid search of the public code. Raises ConfigError: an unknown preset.
-    """
+    proportional to the segment, as in the grid search of the public code. Raises ConfigError: an unknown preset."""
     if preset is not None and preset not in DYNAMIC_PRESETS:
         raise ConfigError(f"unknown preset {preset!r} of dynamic evaluation; allowed: {', '.join(DYNAMIC_PRESETS)}")
     base = DYNAMIC_PRESETS[preset or _USUAL[given.get("scaling", "krause")]]
@@ -123,8 +119,7 @@ def score_dynamically(
     (``close``) or an error.
 
     Every token of ``tokens`` (n,) but the first is predicted once; ``progress`` is called with the predicted and the total
-    number of tokens. Yields segments of at most ``segment`` rows; a short last segment weighs by its words.
-    """
+    number of tokens. Yields segments of at most ``segment`` rows; a short last segment weighs by its words."""
     inputs, targets, mask = evaluation_columns(tokens, batch_size)
     named = trainable(task)
     parameters: list[Tensor] = list(named.values())

@@ -21,24 +21,17 @@ from sememekit.files import replace_file
 from sememekit.progress import OneStage, silent
 from sememekit.tasks.base import WordPredictor
 
-STATISTICS_FILE: Final = "gradient-statistics.safetensors"
-"""Their file in a run folder."""
-STATISTICS_BATCH: Final = 100
-"""Columns of a batch, as published."""
+STATISTICS_FILE: Final = "gradient-statistics.safetensors"  # their file in a run folder
+STATISTICS_BATCH: Final = 100  # columns of a batch, as published
 
 
 @dataclass(frozen=True)
 class GradientStatistics:
-    """Statistics of gradients, Sec. 4.1 of Krause et al. 2018.
+    """Statistics of gradients, Sec. 4.1 of Krause et al. 2018."""
 
-    Attributes:
-        root_mean_square: MS_i = sqrt(mean over batches of g_i^2) for each weight, by parameter name; shared parameters occur
-            once.
-        num_batches: number of batches in the mean.
-    """
-
+    # MS_i = sqrt(mean over batches of g_i^2) for each weight, by parameter name; shared parameters occur once
     root_mean_square: dict[str, Tensor]
-    num_batches: int
+    num_batches: int  # number of batches in the mean
 
 
 def trainable(task: nn.Module) -> dict[str, nn.Parameter]:
@@ -51,8 +44,7 @@ def gradients_without_dropout(task: nn.Module) -> Iterator[None]:
     """Set evaluation mode without dropout but with gradients inside the block; modes are restored afterwards.
 
     cuDNN computes gradients of recurrent layers only in training mode, so these layers are in training mode, with dropout zero.
-    All other modules, including wrappers such as weight drop, stay in evaluation mode.
-    """
+    All other modules, including wrappers such as weight drop, stay in evaluation mode."""
     modes = {module: module.training for module in task.modules()}
     kernels = [module for module in task.modules() if isinstance(module, nn.RNNBase)]
     rates = [kernel.dropout for kernel in kernels]
@@ -76,8 +68,7 @@ def gather_statistics(
     """Gather statistics over a text (n,): one gradient of the mean loss for each ``segment`` rows of ``batch_size`` columns.
 
     The state is carried between batches, without gradients. The last batch may have fewer rows. Weights and modes do not
-    change; ``progress`` is called with done and total batches. Raises DataError: the text is too short for two rows.
-    """
+    change; ``progress`` is called with done and total batches. Raises DataError: the text is too short for two rows."""
     if len(tokens) < 2 * batch_size:
         raise DataError(
             f"gradient statistics read the training text in {batch_size} columns, and its {len(tokens):,} tokens fill "
@@ -115,8 +106,7 @@ def statistics_for(
 
     ``tokens`` (n,) begin the training text, and ``text`` is its SHA-256; ``segment`` rows a batch; ``dtype`` is of matrix
     products; ``progress`` as in ``gather_statistics``. Raises CheckpointError: the file is no file of statistics, or cannot be
-    written. Raises DataError: the text is too short.
-    """
+    written. Raises DataError: the text is too short."""
     signature = {
         "format": 1,
         "weights": _checksum(task.state_dict()),

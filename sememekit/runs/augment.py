@@ -15,22 +15,17 @@ from sememekit.data.prepared import PreparedData, token_type
 from sememekit.errors import DataError
 from sememekit.files import typed
 
-FILE = "augment.jsonl"
-"""The copy in the run folder, for ``--resume``."""
+FILE = "augment.jsonl"  # the copy in the run folder, for ``--resume``
 
 
 def augmented(
     data: PreparedData, path: Path, share: float, seed: int, on_remark: Callable[[str], None] = lambda text: None
 ) -> PreparedData:
-    """The data with further training examples.
-
-    Args:
-        path: ``examples.jsonl`` of an attack, whose successes are added with true labels; or labelled texts in the data set's
-            format.
-        share: the most added examples (a random sample), as a share of the training examples; a tenth in the sememe RNN paper.
-
-    Raises DataError: the file cannot be used, has no success, or has a label that the data lack; or an example is in the
-    validation or test split only, so that evaluation would see trained examples."""
+    """Return the data with further training examples. ``path``: ``examples.jsonl`` of an attack, whose successes are added with
+    true labels, or labelled texts in the format of the data set. ``share``: the most added examples (a random sample), as a
+    share of the training examples; a tenth in the sememe RNN paper. Raises DataError: the file cannot be used, has no success,
+    or has a label that the data lack; or an example is in the validation or test split only, so that evaluation would see
+    trained examples."""
     train, summary = data.examples("train"), data.signature.examples
     if summary is None or summary.labels is None:
         raise DataError(f"--augment: {data.folder} has no labels; it goes with tasks that have, such as nli and classification")

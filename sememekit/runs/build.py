@@ -29,26 +29,18 @@ from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import RunSettings
 from sememekit.word_classes.file import read_clusters
 
-ENCODER = "encoder.json"
-"""File in the folder of a run with the return value of ``Encoder.keep``."""
+ENCODER = "encoder.json"  # file in the folder of a run with the return value of ``Encoder.keep``
 
 
 class ModelParts(NamedTuple):
-    """The parts of a model beside its plan, in the order of ``build_task``.
-
-    Attributes:
-        clusters: (V,) the cluster of each word, or None.
-        labels: from ``labels_of``, for tasks that predict labels.
-        chunks: words and n-grams, for tasks that read lattices, or None.
-        kept: bytes that the encoder stores with the run (``Encoder.keep``), or None.
-    """
+    """The parts of a model beside its plan, in the order of ``build_task``."""
 
     vocabulary: Vocabulary
     graph: SememeGraph | None
-    clusters: NDArray[np.int64] | None
-    labels: tuple[str, ...]
-    chunks: ChunkVocabulary | None
-    kept: bytes | None
+    clusters: NDArray[np.int64] | None  # (V,) the cluster of each word, or None
+    labels: tuple[str, ...]  # from ``labels_of``, for tasks that predict labels
+    chunks: ChunkVocabulary | None  # words and n-grams, for tasks that read lattices, or None
+    kept: bytes | None  # bytes that the encoder stores with the run (``Encoder.keep``), or None
 
 
 def labels_of(signature: Signature) -> tuple[str, ...]:
@@ -98,8 +90,7 @@ def slow_products(dtype: str, device: torch.device) -> tuple[str, ...]:
     """Return a warning if bfloat16 products are slower than float32, as on x86 processors without AMX.
 
     A bfloat16 training step of a tied softmax of width 650 took 1.6 times as long as float32 with AVX512-BF16 only, 4.1 times
-    without it, and 28 times with AVX2 (oneDNN limited by ``ONEDNN_MAX_CPU_ISA``).
-    """
+    without it, and 28 times with AVX2 (oneDNN limited by ``ONEDNN_MAX_CPU_ISA``)."""
     if dtype != "bfloat16" or device.type != "cpu" or not hasattr(torch.cpu, "get_capabilities"):  # torch 2.10 has no such
         return ()
     if torch.cpu.get_capabilities().get("amx_bf16", True):  # other kinds of processors, which were not measured, lack the key

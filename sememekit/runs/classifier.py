@@ -16,8 +16,7 @@ from sememekit.runs.uncut import CUT_FIRST, cuts, refuse_uncut, refuse_unknown, 
 from sememekit.tasks.base import LabelPredictor, require
 from sememekit.text.segmenters import Segmenter
 
-Text = str | Sequence[str]
-"""A text as it is written, or its words."""
+Text = str | Sequence[str]  # a text as it is written, or its words
 
 
 class Classifier(NamedTuple):
@@ -25,9 +24,6 @@ class Classifier(NamedTuple):
 
     >>> classifier = load_classifier(Path("runs/nli"))
     >>> classifier.probabilities([("A man sleeps.", "He is awake.")])    # (1, C), columns as in classifier.labels
-
-    Attributes:
-        kind: the data set of the training, which determines the format of files.
     """
 
     run: Run
@@ -35,7 +31,7 @@ class Classifier(NamedTuple):
     texts: tuple[str, ...]
     labels: tuple[str, ...]
     segmenter: Segmenter
-    kind: ExampleSet
+    kind: ExampleSet  # the data set of the training, which determines the format of files
 
     def words(self, text: Text) -> list[str]:
         """Return the words of a text: segmented like the training data; a list of words stays unchanged."""
@@ -50,13 +46,9 @@ class Classifier(NamedTuple):
         refuse_unknown(self.run, chain.from_iterable(words), where)
 
     def probabilities(self, examples: Sequence[Sequence[Text] | str]) -> npt.NDArray[np.float64]:
-        """(n, C) probabilities of the labels.
-
-        Args:
-            examples: n examples, each a tuple of its N texts; for N = 1 also the text alone. A text is a string, which is
-                segmented like the training data, or a list of words. Words outside the vocabulary are ``<unk>``.
-
-        Raises DataError: for another number of texts or a text without words, with the number of the example, from 1."""
+        """(n, C) probabilities of the labels of n examples, each a tuple of its N texts; for N = 1 also the text alone. A text
+        is a string, which is segmented like the training data, or a list of words. Words outside the vocabulary are ``<unk>``.
+        Raises DataError: another number of texts, or a text without words, with the number of the example, from 1."""
         vocabulary, ids = self.run.vocabulary, []
         for number, example in enumerate(examples, start=1):
             texts = (example,) if isinstance(example, str) else tuple(example)

@@ -72,19 +72,12 @@ class ClusterUpdateReport(OfRun):
 
 @dataclass
 class _ClusterBits:
-    """Sums over the occurrences of words in the training text, in float64 on the CPU.
+    """Sums over the occurrences of words in the training text, in float64 on the CPU."""
 
-    Attributes:
-        bits: (V, C) log2 p(c | h) over the occurrences of each word, for all clusters, empty ones included.
-        counts: (V,) the number of occurrences.
-        filled: (C,) which clusters have words.
-        filled_bits: log2 of the total probability of the filled clusters, summed over all occurrences.
-    """
-
-    bits: Tensor
-    counts: Tensor
-    filled: Tensor
-    filled_bits: float = 0.0
+    bits: Tensor  # (V, C) log2 p(c | h) over the occurrences of each word, for all clusters, empty ones included
+    counts: Tensor  # (V,) the number of occurrences
+    filled: Tensor  # (C,) which clusters have words
+    filled_bits: float = 0.0  # log2 of the total probability of the filled clusters, summed over all occurrences
 
     def objective(self, decoder: ClusterLearner) -> float:
         """Eq. (7): the mean over all occurrences of the bits of the word's own cluster among the filled ones."""
@@ -178,8 +171,7 @@ def training_state(
     """Return the training state for the new model, the last epoch of the M-step, and its steps.
 
     The validation metric of the snapshot is replaced by the metric with the new clusters. In a new folder (``alone``) this
-    snapshot counts as the best, since no other is copied.
-    """
+    snapshot counts as the best, since no other is copied."""
     pointer = loaded.folder.pointer()
     which: Which = "best" if pointer.get("best") == loaded.snapshot else "last"
     state = loaded.folder.load(which, with_trainer=True).trainer
@@ -203,8 +195,7 @@ def keep_clusters(
 ) -> tuple[Path, str]:
     """Write the changed model with its training state, into its run or a new one; return folder and snapshot.
 
-    The schedule of a new run ends after ``epochs`` (if above 0), so that ``train --resume`` ends a killed M-step there, too.
-    """
+    The schedule of a new run ends after ``epochs`` (if above 0), so that ``train --resume`` ends a killed M-step there, too."""
     source, step = loaded.folder, step_of(loaded.snapshot)
     if out is None:
         with source.locked():

@@ -24,8 +24,7 @@ from sememekit.text.sentencepieces import SentencePieces
 Decoding = Literal["viterbi", "posterior"]
 
 LINES_AT_ONCE: Final = 64
-LONGEST: Final = 400
-"""Most tokens of a sentence; a longer line is cut, if possible after a sentence mark."""
+LONGEST: Final = 400  # most tokens of a sentence; a longer line is cut, if possible after a sentence mark
 
 _MARKS: Final = frozenset("。！？；，、.!?;,")
 _BLANK: Final = "▁"
@@ -41,24 +40,15 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """A sentence under a lattice model, with T tokens (the end mark not counted).
-
-    Attributes:
-        read_as: (T,) tokens as the model reads them, ``<unk>`` for unknown tokens.
-        after_blank: (T,) whether a blank stands before the token, so that a new word begins there.
-        posteriors: (T + 1, L, C) posterior of each edge by its last token, the end mark included.
-        listed: (T + 1, L) whether the chunk is in the chunk vocabulary.
-        best: the most probable path, the end mark included.
-        nats: negative logarithm of the probability of the sentence.
-    """
+    """A sentence under a lattice model, with T tokens (the end mark not counted)."""
 
     tokens: tuple[str, ...]
-    read_as: tuple[str, ...]
-    after_blank: tuple[bool, ...]
-    posteriors: npt.NDArray[np.float64]
-    listed: npt.NDArray[np.bool_]
-    best: tuple[Segment, ...]
-    nats: float
+    read_as: tuple[str, ...]  # (T,) tokens as the model reads them, ``<unk>`` for unknown tokens
+    after_blank: tuple[bool, ...]  # (T,) whether a blank stands before the token, so that a new word begins there
+    posteriors: npt.NDArray[np.float64]  # (T + 1, L, C) posterior of each edge by its last token, the end mark included
+    listed: npt.NDArray[np.bool_]  # (T + 1, L) whether the chunk is in the chunk vocabulary
+    best: tuple[Segment, ...]  # the most probable path, the end mark included
+    nats: float  # negative logarithm of the probability of the sentence
 
     @property
     def boundaries(self) -> npt.NDArray[np.float64]:
@@ -73,8 +63,7 @@ class Reading:
         ``viterbi`` takes the most probable path. ``posterior`` decides each boundary on its own and cuts if a chunk ends there
         with probability 1/2 or more, which maximises the expected number of correct boundaries. These decisions may form no
         path, so words can be longer than the chunks. Both decodings also cut at each blank of the text, even inside a chunk,
-        since the model reads the text without blanks. Raises ConfigError: another decoding.
-        """
+        since the model reads the text without blanks. Raises ConfigError: another decoding."""
         if decoding not in get_args(Decoding):
             raise ConfigError(f"decoding {decoding!r}: allowed are {' and '.join(get_args(Decoding))}")
         last = len(self.tokens)
@@ -153,8 +142,7 @@ class LatticeReader:
     def tally(self, texts: Sequence[str]) -> Tally:
         """Return nats and number of predictions for each text as one sentence with an end mark; both are 0 without tokens.
 
-        Unlike ``tally``, ``read`` cuts long texts, since it stores every edge.
-        """
+        Unlike ``tally``, ``read`` cuts long texts, since it stores every edge."""
         read = ([token.read for token in self.tokens(without_ends(text))] for text in texts)
         sentences = [np.append(self.run.vocabulary.encode(tokens), self.task.end) for tokens in read if tokens]
         nats = sum(float(part.sum()) for _, part in self.task.nats(sentences))
@@ -208,8 +196,7 @@ def segment_raw(
     """Segment a stream as ``commands.segment.segment_stream`` does, with a lattice model.
 
     An empty line gives an empty line. A line of more than ``LONGEST`` tokens is read in parts, and a word ends at the end of
-    each part. Raises DataError: the model knows no token of the first lines.
-    """
+    each part. Raises DataError: the model knows no token of the first lines."""
     pieces = read_named(file, name, faults)
     first = list(islice(pieces, LINES_AT_ONCE))
     refuse_unknown(reader.run, (token.read for piece in first for token in reader.tokens(piece.text)), name)

@@ -18,8 +18,7 @@ def overlaid(
 ) -> tuple[SememeGraph, tuple[ChangedSense, ...]]:
     """Return the graph of a run with the changes of an overlay file, and the changed senses. Raises ConfigError: the run has no
     graph, the overlay changes nothing, or it adds a sememe whose words never occur (a RunWarning if they are rare). Raises
-    DataError, GraphError: as ``read_overlay`` and ``apply_changes``.
-    """
+    DataError, GraphError: as ``read_overlay`` and ``apply_changes``."""
     if graph is None:
         raise ConfigError(
             f"--overlay {overlay}: {where} has no sememe graph to change; give a run that was trained with --graph"
@@ -38,8 +37,7 @@ def check_reads_graph(plan: Plan, task: Task, where: Path) -> None:
 
     Sememe-driven layers and sememe encoders have weights for sememes and senses, and an overlay keeps the ids of both. Other
     parts, such as classes of words, are built once from the graph and would not fit a changed graph. Raises ConfigError: a part
-    was built from the graph, or no part reads the graph.
-    """
+    was built from the graph, or no part reads the graph."""
     parts = [("task", plan.task, False), ("encoder", plan.encoder, _holds(getattr(task, "encoder", None), SememeSum))]
     if plan.decoder is not None:
         parts.append(("decoder", plan.decoder, _holds(getattr(task, "decoder", None), SenseStructure)))

@@ -134,8 +134,7 @@ def variant(slot: str, name: str) -> Any:
 
 def read_plan(table: Mapping[str, Any], where: str) -> Plan:
     """Read the table of a recipe, overrides included, into a plan; ``where`` is its name in messages. Raises ConfigError: an
-    unknown slot, variant or key, or a value of the wrong kind.
-    """
+    unknown slot, variant or key, or a value of the wrong kind."""
     allowed = [*PLAIN, *VARIANTS]
     for slot in table:
         if slot not in allowed:
@@ -202,8 +201,7 @@ def _vector_size(table: Mapping[str, Any], where: str, homes: Mapping[str, str])
 def remarks_on(plan: Plan) -> tuple[str, ...]:
     """Return a remark for each setting (or graph) of a plan that no part of the model reads.
 
-    Unread settings are no errors: models of an experiment share flags, and a run keeps its graph for ``--by``.
-    """
+    Unread settings are no errors: models of an experiment share flags, and a run keeps its graph for ``--by``."""
     sentences: list[str] = []
     for slot, chosen in _chosen(plan):
         sentences += unread(chosen.settings, slot)
@@ -240,8 +238,7 @@ def no_words(task: str) -> str:
 
 def plan_of_run(folder: RunFolder, table: Mapping[str, Any] | None = None) -> Plan:
     """Return the plan of a run, or of a ``table`` made from it. Raises CheckpointError: the plan cannot be read. Raises
-    ConfigError: a custom class cannot be imported.
-    """
+    ConfigError: a custom class cannot be imported."""
     where, wanted = f"{folder.path}/plan.json", folder.plan if table is None else table
     for slot in VARIANTS:
         keys = wanted.get(slot)

@@ -36,12 +36,10 @@ from sememekit.text.huggingface import PIECES, PREFIX, blank_before, local_folde
 from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import RunFolder
 
-LEAST: Final = 0.01
-"""Prefixes of words below this probability are not extended: longer words have probability zero."""
+LEAST: Final = 0.01  # prefixes of words below this probability are not extended: longer words have probability zero
 
 
-_held: list[TemporaryDirectory[str]] = []
-"""Temporary folders, which are removed when the process ends."""
+_held: list[TemporaryDirectory[str]] = []  # temporary folders, which are removed when the process ends
 
 
 def is_published(model: Path | str | Run) -> bool:

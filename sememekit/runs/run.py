@@ -40,8 +40,7 @@ CLUSTERS = "clusters.json"
 SIGNATURE = "data.json"
 TRAIN_COUNTS = "train-counts.txt"
 
-Which = Literal["best", "last"]
-"""Weights of a run: the best by validation, or the last."""
+Which = Literal["best", "last"]  # weights of a run: the best by validation, or the last
 
 
 class OfRun(Record):
@@ -64,11 +63,8 @@ class Run:
         run.vocabulary.encode(run.segmenter().segment("天地人和"))
 
     Opening compares the files with the manifest and reads plan, words and signature. The weights are read when
-    ``task`` is first asked for, and the graph likewise.
-
-    Attributes:
-        signature: how its data were made.
-        settings: of the plan, with the requested device and dtype.
+    ``task`` is first asked for, and the graph likewise. ``signature`` says how its data were made; ``settings`` has the run
+    settings of the plan, with the requested device and dtype.
     """
 
     def __init__(
@@ -130,7 +126,7 @@ class Run:
                 plan = plan_of_run(folder)
             vocabulary = vocabulary_of_run(folder)
         which, device = which or "best", device or "auto"
-        given = {"device": device} if dtype is None else {"device": device, "dtype": dtype}
+        given = {"device": device, "dtype": plan.run.dtype if dtype is None else dtype}
         settings = read_settings(RunSettings, {**plan.run.model_dump(), **given}, f"{path} [run]")
         changes = None if overlay is None else Path(overlay)
         seen = (*(sources or ()),)

@@ -42,8 +42,7 @@ from sememekit.training.checkpoint import PUSHED
 from sememekit.training.manifest import KEPT
 from sememekit.training.snapshots import NAME, split_shared, step_of
 
-HUB: Final = "hf://"
-"""Prefix of ``owner/name`` for a repository of the Hugging Face hub."""
+HUB: Final = "hf://"  # prefix of ``owner/name`` for a repository of the Hugging Face hub
 CARD: Final = "README.md"
 FORMAT: Final = 1
 _MANIFEST: Final = "manifest.json"
@@ -73,16 +72,9 @@ class ShareReport(Record):
 
 
 def push_run(run: Run | Path | str, target: str, card: str, *, which: Which = "best", public: bool = False) -> ShareReport:
-    """Write a run with its card to a folder, or to a repository of the Hugging Face hub.
-
-    Args:
-        target: a new folder, or ``hf://owner/name``, which is created if absent.
-        which: the weights of the best epoch by validation, or of the last.
-        public: whether a new repository is open to all.
-
-    Paths in the plan lose their folders. Raises ConfigError: ``target`` is taken, or the hub refuses. Raises
-    CheckpointError: as ``Run.open``.
-    """
+    """Write a run with its card to a new folder, or to a repository of the Hugging Face hub (``hf://owner/name``), which is
+    created if absent, open to all with ``public``. Paths in the plan lose their folders. Raises ConfigError: ``target`` is
+    taken, or the hub refuses. Raises CheckpointError: as ``Run.open``."""
     opened = Run.open(run, which=which, device="cpu")
     contents, snapshot = _contents(opened, which)
     files = {**contents, CARD: card.encode()}
@@ -104,8 +96,7 @@ def pull_run(source: str, out: Path) -> ShareReport:
 
     The run can be evaluated, explained, and used as a start (``train --from``), but not resumed, since the state of the
     optimiser is not shared. No code of the folder is executed. Raises ConfigError: ``out`` is taken, or the hub refuses. Raises
-    CheckpointError: no such folder, or a torn one.
-    """
+    CheckpointError: no such folder, or a torn one."""
     if out.exists():
         raise ConfigError(f"pull: {out} is there already; give another --out, or delete it first")
     with _fetched(source) as folder:

@@ -72,8 +72,7 @@ def describe_settings(kind: type[Settings]) -> tuple[Setting, ...]:
     >>> from sememekit.encoders.lstm import LSTM
     >>> dropout = next(setting for setting in describe_settings(LSTM.Settings) if setting.key == "dropout")
     >>> dropout.values, dropout.default
-    ('number, 0 or more, below 1', 0.0)
-    """
+    ('number, 0 or more, below 1', 0.0)"""
     conditions, bases = conditions_of(kind), [base for base in kind.__mro__ if issubclass(base, Settings)]
     found: list[Setting] = []
     for name, field in kind.model_fields.items():
@@ -195,8 +194,7 @@ def settings_table(slot: str, name: str = "") -> SettingsTable:
     >>> [setting.key for setting in table.settings]
     ['cutoffs', 'shrink', 'head_bias']
 
-    Raises ConfigError: there is no such slot or variant, or a name is missing or superfluous.
-    """
+    Raises ConfigError: there is no such slot or variant, or a name is missing or superfluous."""
     if slot in _SINGLE:
         if name:
             raise ConfigError(f"settings {slot} {name}: [{slot}] has no variants; type: sememekit settings {slot}")

@@ -52,20 +52,14 @@ _CHECKED_BY_CONTENT = ("graph.path", "clusters.path")
 
 
 class Training(NamedTuple):
-    """A run that is open for training; the lock of its folder is held.
-
-    Attributes:
-        trainer: in the state in which the run begins or continues.
-        remarks: settings that change nothing in this model.
-        vectors: coverage of the training text by the pretrained vectors of a fresh run, if any.
-    """
+    """A run that is open for training; the lock of its folder is held."""
 
     folder: RunFolder
     plan: Plan
     task: Task
-    trainer: Trainer
-    remarks: tuple[str, ...]
-    vectors: VectorCoverage | None
+    trainer: Trainer  # in the state in which the run begins or continues
+    remarks: tuple[str, ...]  # settings that change nothing in this model
+    vectors: VectorCoverage | None  # coverage of the training text by the pretrained vectors of a fresh run, if any
 
     @property
     def parameters(self) -> int:
@@ -84,13 +78,9 @@ def _clusters_that_stay(plan: Plan, steps_an_epoch: int) -> tuple[str, ...]:
 def open_training(
     table: Mapping[str, Any], out: Path, *, resume: bool, on_remark: Callable[[str], None], ranks: Ranks = ALONE
 ) -> Iterator[Training]:
-    """Begin or continue a run, with its lock held inside the block. The first process writes and locks; all read ``out``.
-
-    Args:
-        table: slot -> keys, as recipes and overrides give it. With ``resume`` it must agree with the run.
-        out: the run folder: absent or empty, or a run to continue.
-        on_remark: called with each remark to show before training begins; see ``jobs.train.train``.
-
+    """Begin or continue a run, with its lock held inside the block. The first process writes and locks; all read ``out``, which
+    is absent or empty, or a run to continue. ``table``: slot -> keys, as recipes and overrides give it; with ``resume`` it must
+    agree with the run. ``on_remark`` is called with each remark to show before training begins; see ``jobs.train.train``.
     Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or nothing to
     resume."""
     with ExitStack() as held:
@@ -146,8 +136,7 @@ def open_training(
 
 
 def _open_folder(out: Path, ranks: Ranks, held: ExitStack) -> RunFolder:
-    """Return the folder of a resumed run; ``held`` keeps its lock. It is opened again under the lock, to see all changes of the
-    previous writer."""
+    """Return the folder of a resumed run, opened under its lock, which ``held`` keeps, to see all earlier changes."""
     if ranks.leads:
         held.enter_context(RunFolder.open(out).locked())
     ranks.wait()
@@ -231,8 +220,7 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
 
 
 def _restore(trainer: Trainer, out: Path) -> None:
-    """Set a trainer to the state of the last snapshot; CheckpointError if the state is of another version, or the best snapshot
-    is torn."""
+    """Restore the last snapshot. CheckpointError: its state is of another version, or the best snapshot is torn."""
     snapshot = trainer.folder.load("last", with_trainer=True)
     load_weights(trainer.task, snapshot.weights, out)
     trainer.folder.check_best()  # the end of the training, or a better one, may be days away

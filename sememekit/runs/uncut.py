@@ -14,12 +14,9 @@ from sememekit.text.scripts import HAN
 from sememekit.text.segmenters import Segmenter, WhiteSpace
 from sememekit.text.vocabulary import UNKNOWN
 
-UNCUT_SHARE: Final = 0.2
-"""Least share of texts with unsegmented Chinese at which a command segments or stops."""
-CUT_FIRST: Final = "cut it first: sememekit segment"
-"""Advice if no segmenter is at hand."""
-_SENTENCE: Final = 4
-"""Least characters of a text of one unknown word that counts as unsegmented Chinese."""
+UNCUT_SHARE: Final = 0.2  # least share of texts with unsegmented Chinese at which a command segments or stops
+CUT_FIRST: Final = "cut it first: sememekit segment"  # advice if no segmenter is at hand
+_SENTENCE: Final = 4  # least characters of a text of one unknown word that counts as unsegmented Chinese
 
 
 def cuts(run: Run) -> bool:
@@ -66,11 +63,8 @@ def refuse_unknown(run: Run, words: Iterable[str], where: str, *, apart: bool = 
 
 
 def refuse_uncut(found: Sequence[str], where: str, advice: str) -> None:
-    """Raise DataError if a model would read Chinese without blanks as one word in ``UNCUT_SHARE`` of the texts.
-
-    Args:
-        found: the result of ``uncut`` for each text.
-    """
+    """Raise DataError if a model would read Chinese without blanks as one word in ``UNCUT_SHARE`` of the texts; ``found`` has
+    the result of ``uncut`` for each."""
     raw = list(filter(None, found))
     if raw and len(raw) >= UNCUT_SHARE * len(found):
         of = f"{len(raw):,} of the first {len(found):,} texts hold " if len(found) > 1 else ""

@@ -59,18 +59,14 @@ class Writer(NamedTuple):
     >>> writer = load_writer(Path("runs/headlines"))
     >>> search = search_of(writer.task, ["task.search.beam_size=10"])
     >>> [written.best.text for written in write_texts(writer, ["一篇文章"], search)]
-
-    Attributes:
-        segmenter: segmenter of the training data; None if texts have blanks between words.
     """
 
     run: Run
     task: TextWriter
-    segmenter: Segmenter | None
+    segmenter: Segmenter | None  # segmenter of the training data; None if texts have blanks between words
 
     def words(self, text: str) -> list[str]:
-        """Return the words of a text, segmented and normalised as the training data. Words of the vocabulary in angle brackets,
-        as ``<unk>``, stay whole."""
+        """Return the words of a text, cut as the training data; words of the vocabulary such as ``<unk>`` stay whole."""
         text = self.run.form().text(without_ends(text))
         if self.segmenter is None:
             return text.split()
@@ -106,12 +102,9 @@ def told_of_cut(cut: int, sources: int, words: int) -> str:
 
 
 def load_writer(run: Path | Run, *, apart: bool = False, command: str = "generate") -> Writer:
-    """Load a trained model that writes texts; errors name the ``command``.
-
-    Args:
-        apart: texts have blanks between words and are not segmented.
-
-    Raises ConfigError: the model writes no texts. Raises DataError: the segmenter of its data is not available."""
+    """Load a trained model that writes texts; errors name the ``command``. With ``apart`` texts have blanks between words and
+    are not segmented. Raises ConfigError: the model writes no texts. Raises DataError: the segmenter of its data is not
+    available."""
     loaded = Run.open(run)
     task = require(loaded.task, TextWriter, command)
     return Writer(loaded, task, None if apart else loaded.segmenter())
@@ -137,8 +130,7 @@ def describe_search(search: BeamSettings) -> str:
 
 def write_texts(writer: Writer, lines: Iterable[str], search: BeamSettings, name: str = "line") -> Iterator[WrittenText]:
     """Write a text for each line, 1,024 lines at once; messages call a line ``name``. A RunWarning reports unsegmented Chinese.
-    Raises DataError: a line without words or with too many, with its number.
-    """
+    Raises DataError: a line without words or with too many, with its number."""
     vocabulary, numbered = writer.run.vocabulary, enumerate(lines, start=1)
     told = False
     while block := list(islice(numbered, _LINES_AT_ONCE)):

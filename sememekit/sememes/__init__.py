@@ -59,8 +59,7 @@ def open_lexicon(spec: str, **options: object) -> Lexicon:
     ``open`` alone is the lexicon that ships with sememekit, and ``openhownet`` alone the folder into which that package
     downloads. ``options`` are settings of the format: ``side`` for hownet and openhownet, ``yes_download`` for openhownet.
     Raises ConfigError: an unknown format or option, or no path where the format needs one. Raises DataError: the file is absent
-    or has another format.
-    """
+    or has another format."""
     if not lexicon_reader(spec)[0].has_sememes:
         raise ConfigError(
             f"lexicon {spec!r}: a list of words has no sememes; use it for a segmenter: --segmenter fmm --lexicon {typed(spec)}"
@@ -85,8 +84,7 @@ def open_lexicons(
     """Read several lexicons, each with the options that its format has; errors as ``open_lexicon``.
 
     ``side`` and ``yes_download`` are for hownet and openhownet, ``lemmas`` (as in ``open_lemmas``) and ``defining_words`` for
-    dictionary, ``seed`` for random.
-    """
+    dictionary, ``seed`` for random."""
     options: dict[str, object] = {"side": side, "yes_download": yes_download, "lemmas": lemmas}
     options |= {"defining_words": defining_words, "seed": seed}
     for name, default in (("side", "chinese"), ("defining_words", 2000)):

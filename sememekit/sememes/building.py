@@ -14,8 +14,7 @@ from sememekit.sememes.lexicon import Lexicon, Sense
 from sememekit.sememes.special_tokens import PRIVATE, PUNCTUATION, UNKNOWN, SpecialTokens, is_punctuation
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry, merge_senses
 
-BLANK = "▁"
-"""Mark for the blank before a word in the pieces of a tokenizer."""
+BLANK = "▁"  # mark for the blank before a word in the pieces of a tokenizer
 _TO_HALF_WIDTH = {0x3000: 0x20, **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}}
 _TO_FULL_WIDTH = {half: full for full, half in _TO_HALF_WIDTH.items()}
 
@@ -33,8 +32,7 @@ def build_graph(vocabulary: HasTokens, lexicons: Sequence[Lexicon], lemmas: Lemm
     5. any other word has the one sense {``<unk>``} and counts as not annotated.
 
     Senses with equal sememes are merged; the senses of a word keep the order of the lexicon. Raises GraphError: no lexicon, or
-    an empty vocabulary.
-    """
+    an empty vocabulary."""
     if not lexicons:
         raise GraphError("build a sememe graph from at least one lexicon: --source open, or --source FORMAT:PATH")
     names = _distinct_names(lexicons)
@@ -55,8 +53,7 @@ def build_graph(vocabulary: HasTokens, lexicons: Sequence[Lexicon], lemmas: Lemm
     return SememeGraph(entries, vocabulary.fingerprint, sources, history)
 
 
-_LIKE: Final = 20
-"""Size of the groups of words of like frequency in which a control exchanges senses."""
+_LIKE: Final = 20  # size of the groups of words of like frequency in which a control exchanges senses
 
 
 def _exchange(entries: list[WordEntry], name: str, seed: int) -> None:
@@ -71,8 +68,7 @@ def _exchange(entries: list[WordEntry], name: str, seed: int) -> None:
 
 
 def spellings(word: str) -> Iterator[str]:
-    """Return the word as it is, with its ASCII in half width and in full width, and without the blank mark of a piece, each
-    once."""
+    """Return the word as it is, with its ASCII in half and in full width, and without the blank mark of a piece, each once."""
     forms = (word, word.translate(_TO_HALF_WIDTH), word.translate(_TO_FULL_WIDTH), word.removeprefix(BLANK) or word)
     return iter(dict.fromkeys(forms))
 

@@ -11,8 +11,6 @@ One grammar for both (blanks around a name are ignored)::
     marks      := any of  # % $ * + & @ ? ! ~ ^     what the sememe is to the word: part, agent, place, ...
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,8 +21,7 @@ from sememekit.errors import DataError
 from sememekit.sememes.lexicon import CHINESE_RUN
 
 MARKS = frozenset("#%$*+&@?!~^")
-MAX_DEPTH = 60
-"""Deepest nesting that is read; definitions in HowNet nest up to about ten levels."""
+MAX_DEPTH = 60  # deepest nesting that is read; definitions in HowNet nest up to about ten levels
 
 _CLOSING = {"{": "}", "(": ")", '"': '"', "<": ">"}
 _DELIMITERS = frozenset('{}()<>"=,;:|')
@@ -47,7 +44,7 @@ class DefinitionNode:
     separator: str = ""
     is_group: bool = False
     """A bracket without a head, such as ``{neg|否,past|昔}``: it has children only."""
-    children: tuple[DefinitionNode, ...] = ()
+    children: "tuple[DefinitionNode, ...]" = ()
 
     @property
     def sememe(self) -> str:
@@ -172,20 +169,14 @@ class _Parser:
 
 
 ROOT: Final = "root"
-PLAIN: Final = "plain"
-"""The role of a sememe without relation and without mark."""
+PLAIN: Final = "plain"  # the role of a sememe without relation and without mark
 
 
 class Place(NamedTuple):
-    """The place of a sememe in the definition of a sense.
+    """The place of a sememe in the definition of a sense."""
 
-    Attributes:
-        depth: 0 for the root, 1 for its children, and so on.
-        role: ``root``, or the relation to its parent (``agent``), or else its marks (``*``), or else ``plain``.
-    """
-
-    depth: int
-    role: str
+    depth: int  # 0 for the root, 1 for its children, and so on
+    role: str  # ``root``, or the relation to its parent (``agent``), or else its marks (``*``), or else ``plain``
 
 
 def places_in(definition: str, sememes: Sequence[str]) -> tuple[Place | None, ...]:
@@ -197,8 +188,7 @@ def places_in(definition: str, sememes: Sequence[str]) -> tuple[Place | None, ..
     has the place nearest to the root (first of ties); a sememe that is not found has no place.
 
     >>> places_in("human|人,#occupation|职位,*teach|教", ("人", "教", "职位"))
-    (Place(depth=0, role='root'), Place(depth=1, role='*'), Place(depth=1, role='#'))
-    """
+    (Place(depth=0, role='root'), Place(depth=1, role='*'), Place(depth=1, role='#'))"""
     found = _places(definition) if definition else {}
     places = tuple(found.get(name) for name in sememes)
     return places if any(places) else ()

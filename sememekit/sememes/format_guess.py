@@ -10,8 +10,7 @@ from sememekit.files import typed
 
 _LOOKED_AT: Final = 40
 _FEWEST_RECORDS: Final = 4
-_SURELY: Final = 20
-"""A list with so many records is refused if no sememe line repeats; a shorter list need not have repeats."""
+_SURELY: Final = 20  # a list with so many records is refused if no sememe line repeats; a shorter list need not have repeats
 _CILIN: Final = re.compile(r"[A-L][a-z]\d\d[A-Z]\d\d[=#@]\s.*")
 WORD_LINE: Final = re.compile(r"(\S+)(?:\s+\d+(?:\.\d+)?)?(?:\s+[a-z][A-Za-z]*\d*)?")
 """A word, then possibly its count and its part of speech, as user dictionaries of jieba have them."""

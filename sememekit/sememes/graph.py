@@ -74,8 +74,7 @@ class SememeGraph:
         """Number the senses, sets and sememes of ``entries``, which has one entry for each word in the order of the vocabulary.
 
         A graph ``numbering``, which has all sememes of ``entries``, gives ``sememes`` and ``senses_per_sememe``. Raises
-        GraphError: no word, a word twice, a word without sense, a sense without sememe, or two equal senses of a word.
-        """
+        GraphError: no word, a word twice, a word without sense, a sense without sememe, or two equal senses of a word."""
         self._entries = tuple(entries)
         _check_entries(self._entries)
         self.words: tuple[str, ...] = tuple(entry.word for entry in self._entries)
@@ -119,8 +118,7 @@ class SememeGraph:
 
         Returns:
             (V,) number of each word's set; (P+1,) offsets; (nnz,) ids of sememes, rising within a set: the sememes of word w
-            are ``members[offsets[set_of_word[w]]:offsets[set_of_word[w] + 1]]``.
-        """
+            are ``members[offsets[set_of_word[w]]:offsets[set_of_word[w] + 1]]``."""
         return self._sets(entry.sememes() if entry.is_from_lexicon else () for entry in self._entries)
 
     def _sets(self, bags: Iterable[Iterable[str]]) -> tuple[Integers, Integers, Integers]:
@@ -149,8 +147,7 @@ class SememeGraph:
         An edge is a pair of a sense and a sememe, of a word that a lexicon knows. Sememes given by a rule (special tokens,
         punctuation) and the one sense of unannotated words stay. A sense without sememes is removed; a word without senses
         counts as not annotated, with the one sense {``<unk>``}. Senses of a word that become equal are merged, so more edges
-        can vanish than were drawn. Labels stay. Raises GraphError: a rate outside 0 to 1.
-        """
+        can vanish than were drawn. Labels stay. Raises GraphError: a rate outside 0 to 1."""
         if not 0.0 <= rate <= 1.0:
             raise GraphError(f"drop_edges: the rate must lie between 0 and 1, given {rate}; 0.1 drops a tenth")
         edges = [
@@ -193,8 +190,7 @@ class SememeGraph:
         A model that was trained with this graph can read the new graph with its weights; |D(e)| stays, so other senses score as
         before. ``entries`` are the V words, each with its number of senses unchanged; ``record`` is a line of the history.
         Raises
-        GraphError: as for a new graph.
-        """
+        GraphError: as for a new graph."""
         first = self._numbering or self
         return SememeGraph(entries, self.vocabulary_fingerprint, self.lexicons, (*self.history, record), numbering=first)
 
@@ -251,8 +247,7 @@ class SememeGraph:
 
 
 def graph_at(path: Path) -> SememeGraph:
-    """Read the graph of a file or of a run folder. Raises ConfigError: the folder has none. Raises GraphError: as
-    ``SememeGraph.load``."""
+    """Read the graph of a file or of a run folder. ConfigError: the folder has none. GraphError: as ``SememeGraph.load``."""
     file = path / "graph.json" if path.is_dir() else path
     if path.is_dir() and not file.exists():
         raise ConfigError(f"--graph {path}: this folder keeps no graph.json; give a run with a graph, or a graph file")

@@ -45,8 +45,7 @@ def wordnet_of(spec: str) -> WordNetIndex | None:
 
 
 def read_pairs(path: Path) -> tuple[list[tuple[str, str]], str]:
-    """Lemma and form of every line of a list of ``lemma TAB form``, and the SHA-256 of the file. Raises DataError: absent, not
-    text, or a line without two columns."""
+    """Lemma and form of each ``lemma TAB form`` line, and the SHA-256. DataError: absent, not text, or another line."""
     source = read_lexicon_text(path)
     pairs = []
     for number, line in source.entries():

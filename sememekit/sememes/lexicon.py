@@ -14,8 +14,7 @@ from sememekit import config
 CHINESE_RUN = re.compile("[\u4e00-\u9fa5]+")
 """The released code takes every maximal run of these characters in a DEF as one sememe (LM/hownet.py of SDLM)."""
 
-PAIR = re.compile("([A-Za-z0-9][A-Za-z0-9_.'-]*(?: [A-Za-z0-9_.'-]+)*)\\|([\u4e00-\u9fa5]+)")
-"""``english|中文`` inside a DEF."""
+PAIR = re.compile("([A-Za-z0-9][A-Za-z0-9_.'-]*(?: [A-Za-z0-9_.'-]+)*)\\|([\u4e00-\u9fa5]+)")  # ``english|中文`` inside a DEF
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,7 @@ class Sense:
         object.__setattr__(self, "sememes", tuple(sorted(set(self.sememes))))
 
 
-Side = Literal["chinese", "english"]
-"""The language of the words to read from a bilingual lexicon."""
+Side = Literal["chinese", "english"]  # the language of the words to read from a bilingual lexicon
 
 
 class LexiconReport(config.Record):

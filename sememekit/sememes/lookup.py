@@ -1,7 +1,5 @@
 """Reports of ``lookup``: senses of a word in lexicons or a graph, changes by an overlay, and faults of the open lexicon."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,7 +33,7 @@ class DefinitionTree(Record):
     relation: str
     sememe: str
     """``english|中文``; a sign such as ``~`` that refers to another node; or empty for a bracket around several nodes."""
-    children: tuple[DefinitionTree, ...] = ()
+    children: "tuple[DefinitionTree, ...]" = ()
 
 
 class LookupSense(Record):

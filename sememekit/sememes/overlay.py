@@ -25,27 +25,20 @@ from sememekit.sememes.special_tokens import UNKNOWN
 from sememekit.sememes.word_entry import SenseEntry, WordEntry
 
 HEADER: Final = "# sememekit overlay 1"
-SOURCE: Final = "overlay"
-"""The source of a word that has sememes from an overlay alone."""
+SOURCE: Final = "overlay"  # the source of a word that has sememes from an overlay alone
 NUM_NEAREST: Final = 5
 
 
 @dataclass(frozen=True)
 class Change:
-    """Sememes to add to a sense and to remove from it.
+    """Sememes to add to a sense and to remove from it."""
 
-    Attributes:
-        sense: ``WORD#NUMBER``, or ``WORD`` where it has one sense.
-        add, remove: names of sememes; of a name such as ``fruit|水果`` one side is enough.
-        was: the sememes before the change, with blanks between; empty for no check.
-        place: file and line, for messages.
-    """
-
-    sense: str
+    sense: str  # ``WORD#NUMBER``, or ``WORD`` where it has one sense
+    # add, remove: names of sememes; of a name such as ``fruit|水果`` one side is enough
     add: tuple[str, ...]
     remove: tuple[str, ...]
-    was: str
-    place: str
+    was: str  # the sememes before the change, with blanks between; empty for no check
+    place: str  # file and line, for messages
 
 
 class ChangedSense(Record):
@@ -210,8 +203,7 @@ def near(name: str, known: Iterable[str]) -> str:
 def near_spellings(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """Up to five names that are spelled alike, best first.
 
-    Only names of similar length that share a character are compared, since comparing all of HowNet would take seconds.
-    """
+    Only names of similar length that share a character are compared, since comparing all of HowNet would take seconds."""
     characters = set(name)
     candidates = dict.fromkeys(one for one in known if abs(len(one) - len(name)) <= 2 and not characters.isdisjoint(one))
     return tuple(get_close_matches(name, list(candidates), n=NUM_NEAREST, cutoff=0.4))

@@ -57,15 +57,10 @@ def read_lexicon_bytes(path: Path) -> bytes:
 
 
 def read_lexicon_text(path: Path, encodings: tuple[str, ...] = ("utf-8-sig",)) -> LexiconText:
-    """Read and decode a file; the first encoding that fits every byte is taken.
-
-    Args:
-        path: a text file, or one compressed with xz or gzip if its name ends in ``.xz`` or ``.gz``; concatenated archives are
-            one text. A byte-order mark is removed at the start of any line, since concatenated files have several.
-        encodings: tried in this order, strictly.
-
-    Raises DataError: absent, empty, a broken or oversized archive, not text in any of the encodings (with the place of the
-    first bad byte in the first encoding), or with NUL bytes in it (UTF-16, or no text at all)."""
+    """Read and decode a file, perhaps compressed (``.xz``, ``.gz``; concatenated archives are one text), by the first of the
+    ``encodings`` that fits every byte. A byte-order mark is removed at the start of any line, since concatenated files have
+    several. Raises DataError: absent, empty, a broken or oversized archive, not text in any of the encodings (with the place of
+    the first bad byte in the first encoding), or with NUL bytes in it (UTF-16, or no text at all)."""
     packed = read_lexicon_bytes(path)
     data = _unpack(path, packed) if path.suffix in (".xz", ".gz") else packed
     digest = hashlib.sha256(packed).hexdigest()

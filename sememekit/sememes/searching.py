@@ -99,8 +99,7 @@ def words_with(
     DataError: as ``open_lexicon``.
 
     >>> words_with(["fruit"]).senses[0].sememes
-    ('fruit|水果',)
-    """
+    ('fruit|水果',)"""
     senses = list(senses_of(open_lexicons(sources, side)))
     known = _by_side(sense for _, sense in senses)
     wanted = []
@@ -123,8 +122,7 @@ def similar_words(
     -log p(k), and p(k) is the share of senses with sememe k: sharing a rare sememe counts more. It is 1 for equal sets. ``top``
     words are listed, 0 for all with a sememe in common. Words come from ``sources``, or from a
     ``graph``: a file, or the folder of a run. Raises ConfigError: none has sememes for the word. Raises DataError,
-    GraphError: as ``open_lexicon`` and ``graph_at``.
-    """
+    GraphError: as ``open_lexicon`` and ``graph_at``."""
     asked, senses = _all_senses(sources, side, graph)
     own, weight = _own_senses(word, senses, asked), _weights(senses)
     found: dict[str, FoundSense] = {}
@@ -172,8 +170,7 @@ def similarity(
     Raises ConfigError: a single pair has a word that no lexicon knows (with the nearest spellings).
 
     >>> similarity([("苹果", "水果", None)]).pairs[0].similarity
-    1.0
-    """
+    1.0"""
     asked, senses = _all_senses(sources, side, graph)
     weight, by_word = _weights(senses), defaultdict[str, list[Sense]](list)
     for _, sense in senses:
@@ -195,8 +192,7 @@ def similarity(
 
 
 def read_pairs(path: Path) -> list[tuple[str, str, float | None]]:
-    """Read lines of two words and possibly a number, with tabs or blanks between; a first line without the number is a header.
-    Raises DataError: any other line."""
+    """Read lines of two words and maybe a number, tabs or blanks between; maybe a header first. DataError: another line."""
     text = read_text(path, lambda why: DataError(f"--pairs {why}"))
     pairs: list[tuple[str, str, float | None]] = []
     for number, line in ((number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()):
@@ -286,8 +282,7 @@ def dump_lexicons(path: Path, sources: Sequence[str] = ("open",), *, side: Side 
 
     A word comes from the first lexicon in which it has sememes, as in a graph. Blanks in the name of a sememe become ``_``,
     since blanks separate names; tabs and line ends in a gloss become blanks. Raises ConfigError: the path holds something else.
-    Raises ConfigError, DataError: as ``open_lexicon``.
-    """
+    Raises ConfigError, DataError: as ``open_lexicon``."""
     check_output(path, TABLE)
     lines = [DUMP_HEADER]
     words, renamed = set[str](), set[str]()
@@ -317,8 +312,7 @@ def senses_of(lexicons: Sequence[Lexicon]) -> Iterator[tuple[str, Sense]]:
 def _by_side(senses: Iterable[Sense]) -> dict[str, set[str]]:
     """Return a table from names, and from each side of ``english|中文``, to the sememes that they stand for.
 
-    HowNet's own files have Chinese sememes; their English sides are in the definitions.
-    """
+    HowNet's own files have Chinese sememes; their English sides are in the definitions."""
     found: dict[str, set[str]] = {}
     for sense in senses:
         for sememe in sense.sememes:

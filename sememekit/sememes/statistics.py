@@ -88,8 +88,7 @@ class GraphReport(Record):
     """Remarks: words known by their lemma, edges dropped."""
 
 
-_COMPARED: Final = 200
-"""Number of sememes of a source that are compared with other sources."""
+_COMPARED: Final = 200  # number of sememes of a source that are compared with other sources
 
 
 def source_remarks(uses: Sequence[LexiconUse], lexicons: Sequence[Lexicon], by_hand: Sequence[bool]) -> list[str]:
@@ -112,8 +111,7 @@ def source_remarks(uses: Sequence[LexiconUse], lexicons: Sequence[Lexicon], by_h
 
 
 def graph_statistics(graph: SememeGraph, counts: Sequence[int] | NDArray[np.integer]) -> GraphStatistics:
-    """Coverage and averages of a graph of V words; ``counts`` (V,) are in the order of ``graph.words``. Raises GraphError when
-    the counts are not V."""
+    """Coverage and averages of a graph of V words; ``counts`` (V,) follow ``graph.words``. GraphError: they are not V."""
     counts = np.asarray(counts, dtype=np.int64)
     if counts.shape != (graph.num_words,):
         raise GraphError(f"statistics need one count for each of the {graph.num_words} words, given shape {counts.shape}")
@@ -167,8 +165,7 @@ def _ratio(part: float | np.integer, whole: float | np.integer) -> float:
     return float(part) / float(whole) if whole else 0.0
 
 
-FEW: Final = 20
-"""The gate of a sememe with fewer tokens than this is hardly trained."""
+FEW: Final = 20  # the gate of a sememe with fewer tokens than this is hardly trained
 
 
 def counts_of_added(

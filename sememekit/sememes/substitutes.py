@@ -3,8 +3,6 @@
 A substitute has an equal sememe set in some sense, the same part of speech and the same inflection.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
@@ -23,14 +21,13 @@ class Substitutes:
     """
 
     def __init__(
-        self, lexicons: Sequence[Lexicon], inflections: Inflections | None = None, ranks: Mapping[str, int] | None = None
+        self, lexicons: Sequence[Lexicon], inflections: "Inflections | None" = None, ranks: Mapping[str, int] | None = None
     ) -> None:
         """Index the senses of all lexicons; a word belongs to the first lexicon that knows it.
 
         With ``inflections``, a word that no lexicon knows is looked up by its lemma, and its substitutes are inflected alike.
         Substitutes that share equally many senses are sorted by ``ranks``, ranks of words by frequency, from 0. A sense that a
-        lexicon has twice counts once.
-        """
+        lexicon has twice counts once."""
         self._inflections = inflections
         self._ranks = ranks or {}
         self._senses: dict[str, tuple[Sense, ...]] = {}
@@ -98,7 +95,7 @@ class Inflections:
                 self.forms.setdefault((lemma, ending), []).append(form)
 
     @classmethod
-    def open(cls, spec: str, words: Iterable[str] = ()) -> Inflections:
+    def open(cls, spec: str, words: Iterable[str] = ()) -> "Inflections":
         """Read inflections from a file of ``lemma TAB form`` lines, or find base forms of ``words`` with ``wordnet`` or
         ``wordnet:FOLDER``, as ``open_lemmas`` takes them. Raises DataError: files are absent or have another form."""
         if (index := wordnet_of(spec)) is not None:

@@ -34,12 +34,10 @@ KINDS: Final = {
 _SEEN: Final = 1.0
 _WORD_PART: Final = 1.0
 _NEIGHBOURS: Final = 100
-_DECAY: Final = 0.8
-"""c of Eq. (1), Xie et al. 2017: factor of a neighbour's weight for each rank."""
+_DECAY: Final = 0.8  # c of Eq. (1), Xie et al. 2017: factor of a neighbour's weight for each rank
 NEIGHBOURS_WEIGHT: Final = 0.1
 """Weight of neighbours beside parts in the ensemble, chosen on the same words with vectors of a small run."""
-KEPT: Final = 0.5
-"""A sememe is suggested if its score is at least this share of the best score."""
+KEPT: Final = 0.5  # a sememe is suggested if its score is at least this share of the best score
 _EXAMPLES: Final = 3
 
 
@@ -256,8 +254,7 @@ def suggest(
 def write_suggestions(path: Path, report: SuggestReport) -> None:
     """Write the suggested sememes as a table. Accept a row by leaving it, refuse it by deleting it.
 
-    ``table:FILE`` and ``extend --words FILE`` read it. Raises ConfigError and OSError as ``write_output``.
-    """
+    ``table:FILE`` and ``extend --words FILE`` read it. Raises ConfigError and OSError as ``write_output``."""
     lines = ["\t".join(("word", "count", "sememes", "evidence", "context"))]
     for one in report.words:
         names = " ".join("_".join(name.split()) for name in one.kept)

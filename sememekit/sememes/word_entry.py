@@ -1,7 +1,5 @@
 """Words and senses by name, the form from which a graph is built and in which it is stored."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -33,7 +31,7 @@ class SenseEntry:
         """Each sememe with its place."""
         return tuple(zip(self.sememes, self.places or (None,) * len(self.sememes), strict=True))
 
-    def with_sememes(self, sememes: tuple[str, ...], label: str) -> SenseEntry:
+    def with_sememes(self, sememes: tuple[str, ...], label: str) -> "SenseEntry":
         """Return the sense with other sememes; unchanged ones keep their place."""
         places = dict(self.edges())
         kept = tuple(places.get(name) for name in sememes)
@@ -75,8 +73,7 @@ def merge_senses(senses: Iterable[Sense]) -> tuple[SenseEntry, ...]:
     """Drop senses without sememes and merge senses with equal sememes, in the given order.
 
     A merged sense is labelled with the distinct parts of speech and glosses of its parts; places come from the first definition
-    that is a tree.
-    """
+    that is a tree."""
     groups: dict[tuple[str, ...], list[Sense]] = {}
     for sense in senses:
         if sense.sememes:

@@ -21,30 +21,21 @@ from sememekit.files import at_home, decode, read_bytes
 NAMES: Final = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
 """Part of speech -> ending of the names of its files. Satellite adjectives (``s``) are in ``data.adj``."""
 
-DEBIAN: Final = Path("/usr/share/wordnet")
-"""Folder of Debian's package wordnet-base."""
+DEBIAN: Final = Path("/usr/share/wordnet")  # folder of Debian's package wordnet-base
 _POINTER_FILE: Final = {"n": "n", "v": "v", "a": "a", "s": "a", "r": "r"}
 _MARKER: Final = re.compile(r"\((?:a|p|ip)\)$")
 
 
 @dataclass(frozen=True)
 class Synset:
-    """Words that share a meaning.
+    """Words that share a meaning."""
 
-    Attributes:
-        part_of_speech: ``n``, ``v``, ``a`` or ``r``.
-        offset: eight digits, the name of the synset in its file.
-        words: as written, blanks for underscores, in the order of the file.
-        gloss: definition and examples.
-        place: file and line.
-        opposites: (number of the word, part of speech and offset of the other synset, number there) for each pointer ``!``.
-    """
-
-    part_of_speech: str
-    offset: str
-    words: tuple[str, ...]
-    gloss: str
-    place: str
+    part_of_speech: str  # ``n``, ``v``, ``a`` or ``r``
+    offset: str  # eight digits, the name of the synset in its file
+    words: tuple[str, ...]  # as written, blanks for underscores, in the order of the file
+    gloss: str  # definition and examples
+    place: str  # file and line
+    # (number of the word, part of speech and offset of the other synset, number there) for each pointer ``!``
     opposites: tuple[tuple[int, tuple[str, str], int], ...] = ()
 
 
@@ -69,8 +60,7 @@ class WordNet:
         return {(synset.part_of_speech, synset.offset): synset for synset in self.synsets}
 
     def antonyms(self) -> frozenset[frozenset[str]]:
-        """All pairs of antonyms, in lower case, underscores for blanks. Raises DataError for a pointer to a word that does not
-        exist, with file and line."""
+        """All pairs of antonyms, in lower case, ``_`` for blanks. DataError, with file and line: a pointer to no word."""
         pairs = set()
         for synset in self.synsets:
             for own, target, other in synset.opposites:
@@ -107,8 +97,7 @@ def wordnet_folder(path: str = "") -> Path:
 
 
 def read_wordnet(path: str = "") -> WordNet:
-    """Read the four data files of the folder ``path``, or of Debian's. Raises DataError: a file is absent, is not text, or has
-    a line that is no synset."""
+    """Read the four data files of the folder ``path``, or of Debian's. DataError: absent, no text, or a line is no synset."""
     folder = wordnet_folder(path)
     synsets: list[Synset] = []
     digest = hashlib.sha256()
@@ -168,17 +157,13 @@ ENDINGS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
 
 @dataclass(frozen=True)
 class WordNetIndex:
-    """The index and exception files, with a name for reports and their common SHA-256.
-
-    Attributes:
-        senses: (part of speech, lemma in lower case, blanks for underscores) -> offsets of its synsets, frequent first.
-        irregular: (part of speech, form) -> base forms.
-    """
+    """The index and exception files, with a name for reports and their common SHA-256."""
 
     name: str
     sha256: str
+    # (part of speech, lemma in lower case, blanks for underscores) -> offsets of its synsets, frequent first
     senses: Mapping[tuple[str, str], tuple[str, ...]]
-    irregular: Mapping[tuple[str, str], tuple[str, ...]]
+    irregular: Mapping[tuple[str, str], tuple[str, ...]]  # (part of speech, form) -> base forms
 
     def bases(self, word: str) -> tuple[str, ...]:
         """Base forms of an inflected word, by part of speech, irregular ones first; never the word itself."""

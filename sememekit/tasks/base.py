@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 Kind = Literal["words", "labels", "texts", "influence", "lattices"]
 """Questions that commands can ask of a model: see ``Task.kinds``."""
 
-Carry = tuple[Tensor, ...]
-"""State that one batch passes to the next, as tensors that a checkpoint can store."""
+Carry = tuple[Tensor, ...]  # state that one batch passes to the next, as tensors that a checkpoint can store
 
 
 @dataclass(frozen=True)
@@ -180,8 +179,7 @@ class Task(nn.Module, ABC):
         """Yield the training batches of one epoch from number ``first`` on, on the device of the parameters.
 
         ``epoch_seed`` seeds the random order and cuts of an epoch. The same seed gives the same batches, so that a run can be
-        resumed in the middle of an epoch.
-        """
+        resumed in the middle of an epoch."""
 
     def start(self, data: PreparedData) -> Carry:
         """Return the state for the first batch of an epoch."""
@@ -194,8 +192,7 @@ class Task(nn.Module, ABC):
     def losses(self, batch: Any, carry: Carry) -> Iterator[BatchLoss]:
         """Yield the loss of one batch in parts whose gradients are added, to save memory (default: one part).
 
-        The shares sum to one, and the last part has the state, penalty and scale of the whole batch.
-        """
+        The shares sum to one, and the last part has the state, penalty and scale of the whole batch."""
         yield self.loss(batch, carry)
 
     def after_step(self, step: int) -> dict[str, float] | None:
@@ -218,8 +215,7 @@ class Task(nn.Module, ABC):
         """Return the scoring of a split by units; None if the metrics are not sums over units.
 
         Args:
-            batch_size: columns of a running text (default: the columns of evaluation); other texts have no columns.
-        """
+            batch_size: columns of a running text (default: the columns of evaluation); other texts have no columns."""
         return None
 
     def uniform(self) -> float | None:
@@ -257,8 +253,7 @@ class WordPredictor(Task):
         Args:
             tokens: (n,) word ids.
             batch_size: columns; None for ``evaluation_batch_size``.
-            progress: called with the number of predicted tokens so far, and the total.
-        """
+            progress: called with the number of predicted tokens so far, and the total."""
 
     def scored(self, data: PreparedData, split: str, batch_size: int | None = None) -> Scoring:
         tokens = data.tokens(split)

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from sememekit import config
 from sememekit.corpora.examples.base import START, STOP
-from sememekit.data.batching import bucketed_batches, sorted_batches
+from sememekit.data.batching import bucketed_batches, padded, sorted_batches
 from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData
 from sememekit.encoders.base import Encoder
@@ -22,28 +22,21 @@ from sememekit.errors import ConfigError
 from sememekit.layers import at_least_single, evaluating
 from sememekit.measure.classes import Accuracy, accuracy_of
 from sememekit.tasks.base import BatchLoss, Carry, Kind, LabelPredictor, PrimaryMetric
-from sememekit.tasks.padding import padded
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.vectors import VectorCoverage, load_vectors, vector_coverage
 from sememekit.text.vocabulary import Vocabulary
 
-_LONG: Final = 1000
-_TIMES_USUAL: Final = 20
-"""Words of a text, and length over the median length, above which ``train`` warns."""
+_HOW: Final = "sememekit preprocess snli|sst2|imdb|classification SOURCE --out DIR"
+_LONG: Final = 1000  # words of a text above which ``train`` warns
+_TIMES_USUAL: Final = 20  # length of a text over the median length above which it warns
 
 
 class TextBatch(NamedTuple):
-    """B examples of N texts.
+    """B examples of N texts."""
 
-    Attributes:
-        tokens: (T, N * B) word ids, all first texts before all second ones, each text between ``<s>`` and ``</s>``.
-        lengths: (N * B,) on the CPU: number of words of each text, marks included.
-        labels: (B,) ids of labels.
-    """
-
-    tokens: Tensor
-    lengths: Tensor
-    labels: Tensor
+    tokens: Tensor  # (T, N * B) word ids, all first texts before all second ones, each text between ``<s>`` and ``</s>``
+    lengths: Tensor  # (N * B,) on the CPU: number of words of each text, marks included
+    labels: Tensor  # (B,) ids of labels
 
 
 class TextClassifier(LabelPredictor):
@@ -106,8 +99,8 @@ class TextClassifier(LabelPredictor):
         super().__init__()
         if len(labels) < 2:
             raise ConfigError(
-                f"a task on labels needs data with two labels or more, and these have {len(labels)}; write such "
-                "data with: sememekit preprocess snli|sst2|imdb|classification SOURCE --out DIR"
+                f"a task on labels needs data with two labels or more, and these have {len(labels)}; write such data "
+                f"with: {_HOW}"
             )
         self.settings = settings
         self.vocabulary = vocabulary
@@ -124,10 +117,7 @@ class TextClassifier(LabelPredictor):
         """(V,) the word that each word is read as: itself, ``<unk>``, or -1 for dropped words."""
         for mark in (START, STOP):
             if mark not in vocabulary:
-                raise ConfigError(
-                    f"the vocabulary has no {mark!r}, so its data have no labels; prepare such data with: sememekit preprocess "
-                    "snli|sst2|imdb|classification SOURCE --out DIR"
-                )
+                raise ConfigError(f"the vocabulary has no {mark!r}, so its data have no labels; prepare such data with: {_HOW}")
         self.register_buffer("has_vector", torch.zeros(len(vocabulary), dtype=torch.int8))
         self.has_vector: Tensor
         """(V,) 1 if the word has a pretrained vector."""

@@ -61,8 +61,7 @@ def rouge_settings(data: PreparedData) -> list[tuple[str, RougeSettings]]:
     """Return names and settings of the usual ROUGE of these data, the main one first.
 
     Other data, and texts that the usual ROUGE cannot tokenize, are scored by characters if most target words are Chinese.
-    Otherwise the units are words of rouge-score, or words between blanks if its tokenizer drops most letters.
-    """
+    Otherwise the units are words of rouge-score, or words between blanks if its tokenizer drops most letters."""
     names = PRESETS_OF_DATASETS.get(data.signature.dataset, ())
     visible = sees(RougeSettings(), data.vocabulary.tokens)
     if names and (visible or sees(PRESETS[names[0]], data.vocabulary.tokens)):

@@ -170,8 +170,7 @@ class LanguageModel(WordPredictor):
     def _penalty(self, hidden: Tensor, dropped: Tensor) -> Tensor | None:
         """Activation regularisation after dropout, and temporal regularisation before dropout (Sec. 4.6, Merity et al. 2018).
 
-        Means of squares of the last layer, as in the public code. The temporal form is 0 for a segment of one word.
-        """
+        Means of squares of the last layer, as in the public code. The temporal form is 0 for a segment of one word."""
         activation, temporal = self.settings.activation_penalty, self.settings.temporal_penalty
         parts = [activation * at_least_single(dropped).square().mean()] if activation else []
         if temporal and len(hidden) > 1:

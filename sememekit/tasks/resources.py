@@ -59,8 +59,7 @@ class TaskResources:
         Args:
             embedding: (V, E) table of a tied output layer; None if untied.
             entries: names of the classes if they are not the words; ``embedding`` has a row for each. Graph and clusters belong
-                to single words, so they are then not available.
-        """
+                to single words, so they are then not available."""
         if self.decoder is None:
             raise ConfigError(
                 f"task {self.task!r} takes no output layer (takes_decoder is False) and asks for one when it is built"

@@ -15,10 +15,8 @@ from sememekit.decoders.base import Decoder
 from sememekit.measure.perplexity import Scored
 from sememekit.progress import OneStage
 
-ENDS: Final = ("。", "！", "？", ".", "!", "?")
-"""Words that end a sentence in a text without ``<eos>``."""
-BLOCK: Final = 40
-"""Tokens of a block that counts as a sentence in a text without sentence ends."""
+ENDS: Final = ("。", "！", "？", ".", "!", "?")  # words that end a sentence in a text without ``<eos>``
+BLOCK: Final = 40  # tokens of a block that counts as a sentence in a text without sentence ends
 WITH_END: Final = "sentences, each with its <eos>"
 
 PAIRS: Final = {"columns": "pairs", "state": "source", "eos": "predicted"}
@@ -141,8 +139,7 @@ def sentences_of(data: PreparedData, split: str) -> tuple[NDArray[np.int64], str
     """Return the sentence of each prediction of a stream, (P,) rising from 0, and the definition of a sentence.
 
     A sentence ends with ``<eos>`` where the data have it, otherwise with a mark of ``ENDS``; a text with neither is cut into
-    blocks of ``BLOCK`` tokens.
-    """
+    blocks of ``BLOCK`` tokens."""
     tokens, vocabulary = np.asarray(data.tokens(split)), data.vocabulary
     if data.signature.end_of_sentence and vocabulary.end_id is not None:
         ends, unit = [vocabulary.end_id], WITH_END

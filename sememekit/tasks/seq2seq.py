@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from sememekit.corpora.examples.base import START, STOP
-from sememekit.data.batching import bucketed_batches, sorted_batches
+from sememekit.data.batching import Ids, bucketed_batches, padded, sorted_batches
 from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
@@ -24,15 +24,13 @@ from sememekit.progress import OneStage, silent
 from sememekit.search import BeamSettings, Hypothesis, beam_search
 from sememekit.search.beam import State
 from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric
-from sememekit.tasks.padding import Ids, padded
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import score_targets
 from sememekit.tasks.vectors import StartSettings
 from sememekit.tasks.writing import TeacherForced, TextWriter
 from sememekit.text.vocabulary import Vocabulary
 
-TEXTS = ("source", "target")
-"""The texts of an example, in order."""
+TEXTS = ("source", "target")  # the texts of an example, in order
 _EXAMPLES_AT_ONCE = 1 << 16
 _PREPARE = "write pairs with: sememekit preprocess gigaword|lcsts|peoples-daily-headlines|switchboard SOURCE --out DIR"
 
@@ -44,21 +42,13 @@ def _check_marks(vocabulary: Vocabulary) -> None:
 
 
 class PairBatch(NamedTuple):
-    """B pairs of texts.
+    """B pairs of texts."""
 
-    Attributes:
-        source: (S, B) word ids.
-        source_lengths: (B,) on the CPU, words of each source.
-        before: (T, B) the previous word of each target word, ``<s>`` for the first.
-        real: (N,) positions t B + b of target words and end marks, in order.
-        words: (N,) the words at these positions; ``</s>`` is the end mark.
-    """
-
-    source: Tensor
-    source_lengths: Tensor
-    before: Tensor
-    real: Tensor
-    words: Tensor
+    source: Tensor  # (S, B) word ids
+    source_lengths: Tensor  # (B,) on the CPU, words of each source
+    before: Tensor  # (T, B) the previous word of each target word, ``<s>`` for the first
+    real: Tensor  # (N,) positions t B + b of target words and end marks, in order
+    words: Tensor  # (N,) the words at these positions; ``</s>`` is the end mark
 
 
 class SequenceToSequence(TextWriter):

@@ -66,8 +66,7 @@ def load_vectors(file: str, vocabulary: Vocabulary, embedding: nn.Embedding, dev
     """Load the vectors of a file into an embedding of standard ``deviation``; return a mask (V,) of the words in the file.
 
     A word outside the file keeps its random vector, scaled to the standard deviation of the file. Raises DataError: the file is
-    unusable, has vectors of another size, or has no word of the vocabulary.
-    """
+    unusable, has vectors of another size, or has no word of the vocabulary."""
     if not Path(file).is_file():
         raise DataError(f"{file}: no such file; say where the word vectors are with --vectors FILE")
     found, size = read_vectors(Path(file), words=vocabulary), embedding.embedding_dim
@@ -90,8 +89,7 @@ def load_vectors(file: str, vocabulary: Vocabulary, embedding: nn.Embedding, dev
     return known
 
 
-SHORT = 0.1
-"""Initial word vectors of the papers' language models are uniform in +- this."""
+SHORT = 0.1  # initial word vectors of the papers' language models are uniform in +- this
 
 
 def spread_of(length: float, size: int) -> float:

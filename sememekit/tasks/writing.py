@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from torch import Tensor
 
+from sememekit.data.batching import Ids
 from sememekit.data.examples import Originals
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import DataError
@@ -14,23 +15,16 @@ from sememekit.measure.perplexity import Scored
 from sememekit.progress import OneStage, silent
 from sememekit.search import BeamSettings, Hypothesis
 from sememekit.tasks.base import Kind, Task, WordPredictor, declares, require
-from sememekit.tasks.padding import Ids
 from sememekit.tasks.scoring import PAIRS, Scoring, UnitScores, unit_scores
 from sememekit.text.vocabulary import Vocabulary
 
 
 class TeacherForced(NamedTuple):
-    """The predictions of a given text.
+    """The predictions of a given text."""
 
-    Attributes:
-        contexts: (T, G) the context of each prediction.
-        weights: (T, S) of the attention over the source, each row summing to one.
-        nats: (T,) negative log-likelihood of each word.
-    """
-
-    contexts: Tensor
-    weights: Tensor
-    nats: Tensor
+    contexts: Tensor  # (T, G) the context of each prediction
+    weights: Tensor  # (T, S) of the attention over the source, each row summing to one
+    nats: Tensor  # (T,) negative log-likelihood of each word
 
 
 class TextWriter(Task):
@@ -64,8 +58,7 @@ class TextWriter(Task):
         Args:
             sources: word ids, at least one for each source.
             search: settings of the search (default: ``self.search``).
-            progress: called with the number of finished sources, and the total.
-        """
+            progress: called with the number of finished sources, and the total."""
 
     @abstractmethod
     def teacher_forced(self, source: Ids, words: Sequence[int]) -> TeacherForced:
@@ -101,8 +94,7 @@ class TextWriter(Task):
         )
 
 
-Predictor = WordPredictor | TextWriter
-"""Tasks whose output layer gives single words probabilities, from one context each."""
+Predictor = WordPredictor | TextWriter  # tasks whose output layer gives single words probabilities, from one context each
 
 
 def predictor(task: Task, command: str) -> Predictor:

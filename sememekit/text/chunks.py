@@ -4,8 +4,6 @@ File ``chunks.tsv`` of a prepared-data folder: the first line is ``chunks TAB fi
 further line an n-gram in the order of its id, ``count TAB word TAB word ...``.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -19,8 +17,7 @@ from sememekit.files import read_text
 from sememekit.text.vocabulary import Vocabulary, parse_count
 
 CHUNKS: Final = "chunks.tsv"
-LONGEST: Final = 1000
-"""Most words of an n-gram; a limit, since the table of ``windows`` has an entry for each length."""
+LONGEST: Final = 1000  # most words of an n-gram; a limit, since the table of ``windows`` has an entry for each length
 _REMEDY: Final = "write it with: sememekit preprocess DATASET SOURCE --chunks N --chunk-length L --out DIR"
 
 
@@ -83,7 +80,7 @@ class ChunkVocabulary:
         """(V + M,) words of each chunk."""
         return np.array([1] * self.num_tokens + [len(ngram) for ngram in self._ngrams], dtype=np.int64)
 
-    def up_to(self, length: int, num_ngrams: int | None = None) -> ChunkVocabulary:
+    def up_to(self, length: int, num_ngrams: int | None = None) -> "ChunkVocabulary":
         """Return a vocabulary of chunks of at most ``length`` words: the first ``num_ngrams`` n-grams, with new ids."""
         kept = [index for index, ngram in enumerate(self._ngrams) if len(ngram) <= length][:num_ngrams]
         ngrams = [self._ngrams[index] for index in kept]
@@ -96,8 +93,7 @@ class ChunkVocabulary:
             (B, T, L) int64: entry [b, t, l - 1] is the id of the chunk of the l words that end at t, or -1 if it is not a chunk
             or begins before the text. So [b, t, 0] is ``tokens[b, t]`` itself.
 
-        It uses a trie in sorted arrays: l steps from each start, with one binary search for all positions.
-        """
+        It uses a trie in sorted arrays: l steps from each start, with one binary search for all positions."""
         ids = np.asarray(tokens, dtype=np.int64)
         rows, places = ids.shape
         found = np.full((rows, places, self.max_length), -1, dtype=np.int64)
@@ -124,7 +120,7 @@ class ChunkVocabulary:
         Path(path).write_bytes(self._as_bytes())
 
     @classmethod
-    def load(cls, path: Path | str, vocabulary: Vocabulary) -> ChunkVocabulary:
+    def load(cls, path: Path | str, vocabulary: Vocabulary) -> "ChunkVocabulary":
         """Read what :meth:`save` wrote. Raises DataError, with ``file:line``: an invalid file, or another vocabulary."""
         text = read_text(Path(path), lambda why: DataError(f"{why}; {_REMEDY}"))
         head, *lines = text.split("\n")

@@ -17,8 +17,7 @@ _TOKEN: Final = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_UNSEEN: Final = dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff")
-"""Soft hyphens, and characters of no width."""
+_UNSEEN: Final = dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff")  # soft hyphens, and characters of no width
 _ALIKE: Final = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "…": "...", **_UNSEEN})
 _MARKED: Final = re.compile("[^\\W\\d_][\u0300-\u036f]+")
 _QUOTES: Final = {"``": '"', "''": '"', "-lrb-": "(", "-rrb-": ")", "-lsb-": "[", "-rsb-": "]"}

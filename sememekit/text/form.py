@@ -1,8 +1,6 @@
 """The form of a text before segmentation: lower case, half width, one word for all numbers; and the normalisation of the
 People's Daily text (section "Data" of Gu et al. 2018, and the released code)."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,8 +19,7 @@ TIME: Final = "<time>"
 CLASSES: Final = frozenset({NUMBER, YEAR, DATE, TIME})
 """The paper writes ``<time>`` where the released files have ``<hour>``; sememe graphs know both."""
 
-HALF_WIDTH_RULE: Final = "full-width letters, digits, % . / to half width"
-"""Description of ``to_half_width`` for signatures."""
+HALF_WIDTH_RULE: Final = "full-width letters, digits, % . / to half width"  # description of ``to_half_width`` for signatures
 CLASSES_RULE: Final = "whole words that are numbers to <N>, years to <year>, days to <date>, hours to <time>; months stay words"
 """Description of ``classify`` for signatures."""
 RULE: Final = f"{HALF_WIDTH_RULE}; surname and given name joined; {CLASSES_RULE}"
@@ -98,8 +95,7 @@ _COMPOUND_SURNAME: Final = re.compile(
 def join_names(items: Sequence[tuple[str, str]]) -> list[str]:
     """The words of a line, with surname and given name (both tagged ``nr``) joined.
 
-    A surname is one character, or one of the two-character surnames; longer ``nr`` words are whole names.
-    """
+    A surname is one character, or one of the two-character surnames; longer ``nr`` words are whole names."""
     words: list[str] = []
     waiting = False  # whether the last word is a surname that may still get its given name
     for word, tag in items:
@@ -131,8 +127,7 @@ def around_numbers(text: str) -> list[str]:
     """Split a half-width text around its numbers, years, days and hours, which alternate with the other text.
 
     >>> around_numbers("去年5月3日达20%")
-    ['去年', '5月', '', '3日', '达', '20%', '']
-    """
+    ['去年', '5月', '', '3日', '达', '20%', '']"""
     return _STRETCHES.split(text)
 
 
@@ -154,9 +149,8 @@ _NUMBER_WORD: Final = re.compile(r"(?<!\S)[+-]?(?:\d+(?:[.,:/-]\d+)*|[.,]\d+)%?(
 
 _WORD: Final = re.compile(r"\S+")
 
-OPENING: Final = ("<s>", "<bos>", "<sos>")
-CLOSING: Final = ("</s>", "<eos>")
-"""Sentence end marks that other programs write into text."""
+OPENING: Final = ("<s>", "<bos>", "<sos>")  # marks of the begin of a sentence that other programs write into text
+CLOSING: Final = ("</s>", "<eos>")  # likewise of its end
 
 
 def has_ends(text: str) -> bool:
@@ -168,8 +162,7 @@ def without_ends(text: str) -> str:
     """Remove sentence end marks from a line, since the end would otherwise be predicted twice.
 
     >>> without_ends("<s> a b </s>")
-    'a b'
-    """
+    'a b'"""
     if not has_ends(text):
         return text
     bare = text.strip()
@@ -192,21 +185,15 @@ class TextForm:
     ``preprocess`` and all commands that read text use it. A number is a word of digits, with an optional sign, with ``. , : /
     -`` between digits, and an optional ``%``. In text without white space numbers are known only after segmentation. So
     ``text`` is applied before the segmenter and ``words`` after it; ``cut`` does all three steps. The form is idempotent.
-
-    Attributes:
-        lower: bring the text into lower case.
-        numbers_to: the word for every number, such as ``N``; None keeps the numbers.
-        half_width: bring full-width letters and digits into half width.
-        classes: one word each for numbers, years, days and hours, as in People's Daily (``classify``).
     """
 
-    lower: bool = False
-    numbers_to: str | None = None
-    half_width: bool = False
-    classes: bool = False
+    lower: bool = False  # bring the text into lower case
+    numbers_to: str | None = None  # the word for every number, such as ``N``; None keeps the numbers
+    half_width: bool = False  # bring full-width letters and digits into half width
+    classes: bool = False  # one word each for numbers, years, days and hours, as in People's Daily (``classify``)
 
     @classmethod
-    def recorded(cls, options: Mapping[str, Any], normalisation: str) -> TextForm:
+    def recorded(cls, options: Mapping[str, Any], normalisation: str) -> "TextForm":
         """The form that the ``options`` and the ``normalisation`` of a signature describe."""
         rules = HALF_WIDTH_RULE in normalisation, CLASSES_RULE in normalisation
         return cls(options.get("lower", False), options.get("numbers_to"), *rules)
@@ -257,8 +244,7 @@ class TextForm:
         """Return ``self.text(text)``, and the original characters for each of its characters.
 
         If the length changes (for a number), the first character has the whole original, and the others have none. Joined, the
-        parts are the original text.
-        """
+        parts are the original text."""
         read, written = "", []
         for stretch in re.findall(r"\s+|\S+", text):
             form, letters = self.text(stretch), self._letters(stretch)

@@ -3,8 +3,6 @@
 Nothing is downloaded, and only ``tokenizer.json``, ``tokenizer_config.json`` and ``special_tokens_map.json`` are read here.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -17,10 +15,8 @@ from sememekit.files import at_home, needed, read_object, refuse_odd_files
 from sememekit.text.scripts import EAST_ASIAN
 from sememekit.text.vocabulary import END, STOP, UNKNOWN
 
-PREFIX: Final = "hf:"
-"""Prefix of a model folder on the command line: ``--encoder hf:PATH``."""
-PIECES: Final = "pieces.json"
-"""File of a tokenizer in prepared data and runs; see ``HuggingFacePieces.content``."""
+PREFIX: Final = "hf:"  # prefix of a model folder on the command line: ``--encoder hf:PATH``
+PIECES: Final = "pieces.json"  # file of a tokenizer in prepared data and runs; see ``HuggingFacePieces.content``
 FORMAT: Final = 1
 
 Blanks = Literal["auto", "always", "never"]
@@ -46,8 +42,7 @@ def quiet_transformers(use: str) -> Iterator[None]:
 def local_folder(name: str, use: str) -> Path:
     """Return the folder of a model: ``name`` itself, or its folder in the cache of huggingface_hub.
 
-    Nothing is downloaded. Raises ConfigError, with a message that begins with ``use``: neither exists.
-    """
+    Nothing is downloaded. Raises ConfigError, with a message that begins with ``use``: neither exists."""
     folder = at_home(name)
     if folder.is_dir():
         return folder
@@ -67,8 +62,7 @@ def local_folder(name: str, use: str) -> Path:
 def check_model_folder(folder: Path, use: str, model: str) -> None:
     """Raise ConfigError if a folder has no safetensors, or names other weight files or code of the hub.
 
-    Messages begin with ``use``; ``model`` is the class of transformers that a remedy names.
-    """
+    Messages begin with ``use``; ``model`` is the class of transformers that a remedy names."""
     refuse_odd_files(folder, lambda why: ConfigError(f"{use}: {why}"))
     again = (
         f'write them with: python -c "from transformers import {model} as M; '
@@ -109,8 +103,7 @@ def asked_of_transformers(use: str, meant: str, what: str, call: Callable[[], An
 def load_published(folder: Path, use: str, kind: str, meant: str, dtype: str = "float32") -> Any:
     """Load a model of the transformers class ``kind`` from a folder, in evaluation mode, with all its trained weights.
 
-    Raises ConfigError: as ``check_model_folder`` and ``asked_of_transformers``, or the folder lacks some weights.
-    """
+    Raises ConfigError: as ``check_model_folder`` and ``asked_of_transformers``, or the folder lacks some weights."""
     check_model_folder(folder, use, kind)
     load = getattr(needed("transformers", use), kind).from_pretrained
     given = {"local_files_only": True, "use_safetensors": True, "trust_remote_code": False, "output_loading_info": True}
@@ -177,7 +170,7 @@ class HuggingFacePieces:
         self.description = f"Hugging Face tokenizer, {len(self.names)} pieces, {hashlib.sha256(content).hexdigest()[:16]}"
 
     @classmethod
-    def of_folder(cls, name: str, use: str = "--segmenter hf:PATH") -> HuggingFacePieces:
+    def of_folder(cls, name: str, use: str = "--segmenter hf:PATH") -> "HuggingFacePieces":
         """Read the tokenizer of the model ``name``; see ``local_folder``. Raises ConfigError: no fast tokenizer."""
         folder = local_folder(name, use)
         file = folder / "tokenizer.json"
@@ -196,7 +189,7 @@ class HuggingFacePieces:
         }
         return cls((json.dumps(table, ensure_ascii=False, sort_keys=True) + "\n").encode(), str(file))
 
-    def __reduce__(self) -> tuple[type[HuggingFacePieces], tuple[bytes, str]]:
+    def __reduce__(self) -> "tuple[type[HuggingFacePieces], tuple[bytes, str]]":
         return HuggingFacePieces, (self.content, self._where)
 
     def segment(self, text: str) -> list[str]:
@@ -213,8 +206,7 @@ class HuggingFacePieces:
 
         ``<eos>`` and ``</s>`` become the end-of-text piece, or else a line end; ``<unk>`` becomes the unknown piece if this is
         a different piece, or else is spelled in pieces. A word is tokenized after another word or mark, or alone if it would
-        change the pieces of the other. Raises ConfigError: a word without pieces.
-        """
+        change the pieces of the other. Raises ConfigError: a word without pieces."""
         found: list[tuple[int, ...]] = []
         anchors = [(anchor, self._cut(anchor)) for anchor in ("a", "1", "，", ",")]
         special = {UNKNOWN: self.unknown_id if self.unknown_id != self.end_id else None, END: self.end_id, STOP: self.end_id}

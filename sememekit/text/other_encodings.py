@@ -5,10 +5,8 @@ from typing import BinaryIO, Final
 from sememekit.errors import DataError
 from sememekit.files import by_its_beginning, from_gb18030, may_be_gb18030
 
-SAMPLE: Final = 1 << 16
-"""Bytes for guessing an encoding."""
-FEWEST_LINES: Final = 20
-"""Fewest lines for a remark on the whole file."""
+SAMPLE: Final = 1 << 16  # bytes for guessing an encoding
+FEWEST_LINES: Final = 20  # fewest lines for a remark on the whole file
 _LONGEST_LINE: Final = 1 << 20
 _ONLY_BYTES: Final = "and --errors replace is for single bytes"
 

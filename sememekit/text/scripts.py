@@ -11,8 +11,7 @@ from typing import Final
 HAN_RANGES: Final = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 """The characters of ``HAN``, for brackets of a regular expression."""
 
-HAN: Final = re.compile(f"[{HAN_RANGES}]")
-"""A Chinese character."""
+HAN: Final = re.compile(f"[{HAN_RANGES}]")  # a Chinese character
 
 UNSPACED_RANGES: Final = HAN_RANGES + r"\u3040-\u30ff"
 """Chinese characters and kana, written without blanks, for brackets of a regular expression."""

@@ -1,7 +1,5 @@
 """Segmenters by name; white space, characters and jieba are here, the others in files of their own."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
@@ -115,7 +113,7 @@ class JiebaSegmenter:
             f"jieba {jieba.__version__}{dictionary}, accurate mode, {'with' if hmm else 'without'} hidden Markov model"
         )
 
-    def __reduce__(self) -> tuple[type[JiebaSegmenter], tuple[bool, list[str] | None]]:
+    def __reduce__(self) -> "tuple[type[JiebaSegmenter], tuple[bool, list[str] | None]]":
         return JiebaSegmenter, (self._hmm, self._words)
 
     def segment(self, text: str) -> list[str]:
@@ -129,8 +127,7 @@ def open_segmenter(
 
     ``words``, of a lexicon, are for ``fmm`` and ``jieba``; ``hmm`` lets jieba guess other words; ``model`` is the file for
     ``sentencepiece`` or ``hf``, and ``hf:PATH`` reads the tokenizer of a Hugging Face model; ``cut_latin`` lets ``fmm`` cut
-    Latin words and numbers that are not in the lexicon. Raises ConfigError: another name, or a missing part.
-    """
+    Latin words and numbers that are not in the lexicon. Raises ConfigError: another name, or a missing part."""
     from sememekit.text.huggingface import PREFIX, HuggingFacePieces
 
     if name.startswith(PREFIX):
@@ -161,8 +158,7 @@ def open_segmenter(
 
 @cache
 def _usual_jieba() -> Any:
-    """Return jieba with its own dictionary, which takes a second to load. jieba's cache in the shared temporary folder is not
-    read, since any program could write to it."""
+    """Return jieba with its own dictionary, without its cache in the temporary folder, to which any program could write."""
     import logging
 
     import jieba

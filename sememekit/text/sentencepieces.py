@@ -10,8 +10,7 @@ from sememekit.errors import DataError
 from sememekit.files import read_bytes
 from sememekit.text.vocabulary import UNKNOWN
 
-_LONGEST: Final = 1 << 30
-"""Longest training sentence in bytes; SentencePiece silently drops sentences above 4192."""
+_LONGEST: Final = 1 << 30  # longest training sentence in bytes; SentencePiece silently drops sentences above 4192
 
 PieceModel = Literal["unigram", "bpe"]
 
@@ -44,8 +43,7 @@ class SentencePieces:
     def as_written(self, text: str) -> list[tuple[str, str]]:
         """Return the pieces of ``segment``, each with its original text before normalisation by the model.
 
-        Joined, these originals are the text with single blanks. A text whose characters are all dropped has no pieces.
-        """
+        Joined, these originals are the text with single blanks. A text whose characters are all dropped has no pieces."""
         text = " ".join(text.split())
         found = self._model.encode(text, return_type="offset_mapping")
         # What the model drops at either end (U+200B, U+FEFF, U+FFFD) lies in no span: the first and the last piece have it.
@@ -59,8 +57,7 @@ def train_sentencepieces(sentences: Iterable[str], pieces: int, seed: int, kind:
     """Train a SentencePiece model (Kudo 2018, or byte pair encoding: Sennrich et al. 2016) and return its file.
 
     One thread and a fixed seed: the same sentences give the same bytes. Raises DataError: more pieces than the text allows; the
-    message names the possible number.
-    """
+    message names the possible number."""
     import io
 
     import sentencepiece

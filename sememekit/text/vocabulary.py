@@ -16,8 +16,7 @@ from sememekit.files import read_text
 
 UNKNOWN: Final = "<unk>"
 END: Final = "<eos>"
-STOP: Final = "</s>"
-"""End mark of targets of pairs, and of sentences prepared with the vocabulary of pairs."""
+STOP: Final = "</s>"  # end mark of targets of pairs, and of sentences prepared with the vocabulary of pairs
 
 LARGEST_COUNT: Final = 2**63 - 1
 
@@ -52,8 +51,7 @@ class Vocabulary:
     def __init__(self, tokens: Sequence[str], counts: Sequence[int] | npt.NDArray[np.int64], where: str = "vocabulary") -> None:
         """Take sorted words with counts, as from :meth:`from_counts`; messages begin with ``where``.
 
-        Raises DataError: no words, a repeated word, a word with a tab or a line end, or a wrong order.
-        """
+        Raises DataError: no words, a repeated word, a word with a tab or a line end, or a wrong order."""
         words = tuple(tokens)
         try:
             numbers = np.array(counts, dtype=np.int64)

@@ -3,18 +3,19 @@
     RUN/
       plan.json            the resolved plan, every setting spelled out
       versions.json        of sememekit, Python, torch, numpy; the machine; the format of this folder
-      vocabulary.tsv the words; train-counts.txt: their counts in the training text, if the vocabulary counts more graph.json
-      the sememe graph, where the run has one data.json the signature of the prepared data manifest.json SHA-256 of all files
-      above (``training/manifest.py``) metrics.jsonl one line a report (``training/metrics.py``) .lock held by the process that
-      writes into the folder checkpoints/
+      vocabulary.tsv       the words; train-counts.txt: their counts in the training text, if the vocabulary counts more
+      graph.json           the sememe graph, where the run has one
+      data.json            the signature of the prepared data
+      manifest.json        SHA-256 of all files above (``training/manifest.py``)
+      metrics.jsonl        one line a report (``training/metrics.py``)
+      .lock                held by the process that writes into the folder
+      checkpoints/
         pointer.json       which snapshot is the last and which the best
         step-00000123/     a snapshot (``training/snapshots.py``)
 
 A snapshot appears by one rename and the pointer moves by another, so a run killed at any moment keeps its last complete
 snapshot. The pointer names each snapshot from before its writing until its removal; other folders are never removed.
 """
-
-from __future__ import annotations
 
 import hashlib
 import json
@@ -23,7 +24,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, Literal, Self, final
 
 from torch import nn
 
@@ -35,8 +36,7 @@ from sememekit.training import snapshots
 from sememekit.training.manifest import KEPT, MANIFEST, check_manifest, hashes, replace_listed, write_manifest
 
 FORMAT = 1
-PUSHED = "run.json"
-"""A file that marks the output of ``push``; a run folder does not have it."""
+PUSHED = "run.json"  # a file that marks the output of ``push``; a run folder does not have it
 _LOCK = ".lock"
 
 
@@ -54,11 +54,10 @@ class RunFolder:
         self._checkpoints, self._pointer = path / "checkpoints", path / "checkpoints" / "pointer.json"
 
     @classmethod
-    def create(cls, path: Path, plan: Mapping[str, Any], versions: Mapping[str, Any], files: Mapping[str, bytes]) -> RunFolder:
+    def create(cls, path: Path, plan: Mapping[str, Any], versions: Mapping[str, Any], files: Mapping[str, bytes]) -> Self:
         """Create a run folder; ``files`` are further fixed files: vocabulary, graph, data signature.
 
-        ``path`` must be absent, empty, or left by a killed ``create``. Raises CheckpointError: something is there already.
-        """
+        ``path`` must be absent, empty, or left by a killed ``create``. Raises CheckpointError: something is there already."""
         ours = {*files, "versions.json", "checkpoints", ".plan.json.writing", MANIFEST, f".{MANIFEST}.writing", _LOCK}
         taken = (
             f"{path} exists already; continue it with --resume ({typed('sememekit', 'train', '--out', path, '--resume')}), "
@@ -91,11 +90,10 @@ class RunFolder:
         return cls(path, dict(plan), stamped)
 
     @classmethod
-    def open(cls, path: Path) -> RunFolder:
+    def open(cls, path: Path) -> Self:
         """Open the folder of a run and check its fixed files against its manifest.
 
-        Raises CheckpointError: it is not a run, a newer sememekit wrote it, or a file was changed.
-        """
+        Raises CheckpointError: it is not a run, a newer sememekit wrote it, or a file was changed."""
         path = Path(path)
         if os.path.lexists(path / "plan.json"):
             for folder in (path, *path.glob("checkpoints/"), *path.glob("checkpoints/*/")):
@@ -165,8 +163,7 @@ class RunFolder:
             self.plan = dict(plan)
 
     def pointer(self) -> dict[str, str]:
-        """Return the names of the snapshots "last" and "best", if any. Raises CheckpointError, naming the newest complete
-        snapshot: the file is torn, or was lost."""
+        """Return the snapshots "last" and "best", if any. CheckpointError, naming the newest whole one: torn or lost."""
         return self._read_pointer()[0]
 
     def _read_pointer(self) -> tuple[dict[str, str], list[str]]:
@@ -193,8 +190,7 @@ class RunFolder:
     def save(self, step: int, model: nn.Module, trainer: Mapping[str, Any], *, best: bool) -> str:
         """Write a snapshot after ``step`` steps, point to it, and remove snapshots without a pointer; returns its name.
 
-        Each shared tensor of ``model`` is stored once; ``trainer`` is a tree as ``flatten`` takes it; ``best``: best so far.
-        """
+        Each shared tensor of ``model`` is stored once; ``trainer`` is a tree as ``flatten`` takes it; ``best``: best so far."""
         pointer = self._tidy()
         name = self._write(step, model, trainer, pointer)
         self._point(pointer, {**pointer, "last": name, **({"best": name} if best else {})})
@@ -214,8 +210,7 @@ class RunFolder:
         """Write another run: the metrics of this run up to ``snapshot``, then ``records``, and one snapshot. Return its name.
 
         The new run is built in a hidden folder beside ``out`` and appears, complete, by one rename; remains of a killed process
-        are removed first.
-        """
+        are removed first."""
         hidden, step = out.with_name(f".{out.name}.partial"), snapshots.step_of(snapshot)
         if hidden.exists():
             shutil.rmtree(hidden)
@@ -232,8 +227,7 @@ class RunFolder:
         """Replace the model in the snapshot ``name`` ("last" or "best"); returns the name of the new snapshot.
 
         A new snapshot is written, and one rename moves every pointer to it. ``trainer`` replaces the training state of the old
-        snapshot; None keeps that state.
-        """
+        snapshot; None keeps that state."""
         pointer = self._tidy()
         which: Literal["last", "best"] = "last" if pointer.get("last") == name else "best"
         state = self.load(which, with_trainer=True).trainer if trainer is None else trainer
@@ -293,8 +287,7 @@ class RunFolder:
                     raise
 
     def check_best(self) -> None:
-        """Compare the best snapshot (if not the last) with its manifest. Raises CheckpointError: it is torn; a pointer to
-        complete snapshots is offered."""
+        """Compare the best snapshot (if not the last) with its manifest. CheckpointError: it is torn; another is offered."""
         pointer = self.pointer()
         best = pointer.get("best")
         if best is None or best == pointer["last"]:

@@ -14,19 +14,16 @@ from sememekit.training.state import TrainingState
 SURELY: Final = 1.5
 """A perplexity above this multiple of the perplexity of the uniform distribution is divergence, even if the loss fell."""
 
-ROSE: Final = 0.05
-"""Rise of a training loss in nats that exceeds the differences between batches of an untrained model."""
+ROSE: Final = 0.05  # rise of a training loss in nats that exceeds the differences between batches of an untrained model
 
-NOTHING: Final = 1e-8
-"""Below this share of the first rate, steps are smaller than float32 can store, and nothing is learned."""
+NOTHING: Final = 1e-8  # below this share of the first rate, steps are smaller than float32 can store, and nothing is learned
 
 
 def worse_than_guessing(progress: TrainingState, value: float, uniform: float) -> bool:
     """Return whether a validation perplexity shows that the run has diverged.
 
     It has if the perplexity is above ``uniform`` (of the uniform distribution), except in two cases: over-fitting (better
-    before, or better on the training text), and a run that has just begun (close to uniform, with a falling training loss).
-    """
+    before, or better on the training text), and a run that has just begun (close to uniform, with a falling training loss)."""
     if value <= uniform:
         return False
     nats = progress.nats / progress.count
@@ -63,8 +60,7 @@ def first_bad_module(task: Task, batch: Any, carry: Carry) -> str:
     """Return a clause on the first part of a task with non-finite numbers, such as "parameter 'decoder.gate.weight' holds
     non-finite numbers".
 
-    It checks parameters, then outputs of modules in a forward pass, then gradients.
-    """
+    It checks parameters, then outputs of modules in a forward pass, then gradients."""
     bad = next((name for name, parameter in task.named_parameters() if not _finite(parameter)), None)
     if bad is not None:
         return f"parameter {bad!r} holds non-finite numbers"

@@ -13,15 +13,13 @@ from sememekit.errors import CheckpointError
 from sememekit.files import has_sha256, opening, read_object, replace_file, to_json
 
 MANIFEST: Final = "manifest.json"
-EXTENDED: Final = "extended.json"
-"""File with the words that were added to a run without training."""
+EXTENDED: Final = "extended.json"  # file with the words that were added to a run without training
 KEPT: Final = (
     *("vocabulary.tsv", "train-counts.txt", "graph.json", "clusters.json", "chunks.tsv"),
     *("sentencepiece.model", "pieces.json", "encoder.json", "lexicon.txt", "augment.jsonl", "data.json", EXTENDED),
 )
 """All fixed files of a run beside plan, versions, snapshots and metrics."""
-_ABSENT: Final = "absent"
-"""Placeholder of a SHA-256 while a file is being added."""
+_ABSENT: Final = "absent"  # placeholder of a SHA-256 while a file is being added
 FIXED: Final = (*KEPT, "plan.json", "versions.json")
 
 
@@ -45,8 +43,7 @@ def read_manifest(folder: Path) -> dict[str, str]:
 
 
 def check_manifest(folder: Path) -> None:
-    """Compare every fixed file of a run with the manifest. Raises CheckpointError: a file is missing, was changed, or was added
-    later."""
+    """Compare every fixed file of a run with the manifest. CheckpointError: one is missing, was changed, or was added."""
     if not (folder / MANIFEST).is_file():
         raise CheckpointError(f"{folder / MANIFEST} is missing; {remedy(folder)}")
     listed = read_manifest(folder)

@@ -20,61 +20,41 @@ from sememekit.files import RunWarning, is_there, naming, read_bytes, replace_fi
 
 @dataclass(frozen=True)
 class StepReport:
-    """Progress inside an epoch.
+    """Progress inside an epoch."""
 
-    Attributes:
-        epoch, batch, num_batches: the epoch, from 1; finished and total batches of it.
-        nats: mean training loss in nats a token since the last report.
-        tokens_per_second: predicted tokens a second since the last report.
-        estimated: whether the loss is an estimate from sampled words, which is too low on average.
-    """
-
+    # epoch, batch, num_batches: the epoch, from 1; finished and total batches of it
     epoch: int
     batch: int
     num_batches: int
     step: int
-    nats: float
+    nats: float  # mean training loss in nats a token since the last report
     rate: float
-    tokens_per_second: float
-    estimated: bool = False
+    tokens_per_second: float  # predicted tokens a second since the last report
+    estimated: bool = False  # whether the loss is an estimate from sampled words, which is too low on average
 
 
 @dataclass(frozen=True)
 class EpochReport:
-    """The end of an epoch.
+    """The end of an epoch."""
 
-    Attributes:
-        epoch, step: from 1; optimiser steps of the whole run.
-        train_nats: mean training loss of the epoch in nats a token, with dropout.
-        valid: metrics on the validation split.
-        estimated: whether ``train_nats`` is an estimate from sampled words, which is too low on average.
-        metric: name of the metric that the schedule watches.
-        best: whether these are the best weights so far.
-        rate_cut: whether the rate was cut after this epoch.
-        finished: why the run ends here, or an empty string.
-        seconds, tokens_per_second: wall time of the training part of the epoch, and predicted tokens a second.
-        cpu_seconds: CPU time of the training part, over all threads.
-        averaged: whether the validated weights are means over steps.
-        averaging_begins: whether averaging begins after this epoch.
-        augmented: training examples that ``--augment`` added.
-    """
-
+    # epoch, step: from 1; optimiser steps of the whole run
     epoch: int
     step: int
-    train_nats: float
-    valid: dict[str, float]
+    train_nats: float  # mean training loss of the epoch in nats a token, with dropout
+    valid: dict[str, float]  # metrics on the validation split
     rate: float
-    best: bool
-    rate_cut: bool
-    finished: str
+    best: bool  # whether these are the best weights so far
+    rate_cut: bool  # whether the rate was cut after this epoch
+    finished: str  # why the run ends here, or an empty string
+    # seconds, tokens_per_second: wall time of the training part of the epoch, and predicted tokens a second
     seconds: float
     tokens_per_second: float
-    averaged: bool = False
-    averaging_begins: bool = False
-    cpu_seconds: float = 0.0
-    metric: str = ""
-    estimated: bool = False
-    augmented: int = 0
+    averaged: bool = False  # whether the validated weights are means over steps
+    averaging_begins: bool = False  # whether averaging begins after this epoch
+    cpu_seconds: float = 0.0  # CPU time of the training part, over all threads
+    metric: str = ""  # name of the metric that the schedule watches
+    estimated: bool = False  # whether ``train_nats`` is an estimate from sampled words, which is too low on average
+    augmented: int = 0  # training examples that ``--augment`` added
 
 
 @dataclass(frozen=True)
@@ -98,8 +78,7 @@ class StopReport:
 Report = StepReport | EpochReport | ChangeReport | StopReport
 
 
-CLUSTER_UPDATE: Final = "ClusterUpdate"
-"""The kind of the line that ``cluster-update`` adds."""
+CLUSTER_UPDATE: Final = "ClusterUpdate"  # the kind of the line that ``cluster-update`` adds
 
 _KINDS: Final = {kind.__name__: TypeAdapter(kind) for kind in (StepReport, EpochReport, ChangeReport)}
 
@@ -114,8 +93,7 @@ def append(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Return all records, without an incomplete last line and NUL bytes of a power cut. Raises CheckpointError: naming a line
-    that is not a report."""
+    """Return all records, without a torn last line and NUL bytes of a power cut. CheckpointError: a line is no report."""
     if not is_there(path, CheckpointError):
         return []
     raw = read_bytes(path, CheckpointError)

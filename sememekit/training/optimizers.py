@@ -14,8 +14,7 @@ from sememekit.training.settings import OptimizerSettings
 
 
 def make_optimizer(settings: OptimizerSettings, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-    """Plain SGD, Adam or Adagrad over ``parameters``; the trainer clips. Raises ConfigError: ``initial_accumulator`` for an
-    optimiser that has none."""
+    """Plain SGD, Adam or Adagrad; the trainer clips. ConfigError: ``initial_accumulator`` for an optimiser without one."""
     if settings.initial_accumulator and settings.name != "adagrad":
         raise ConfigError(
             f"[optimizer] initial_accumulator = {settings.initial_accumulator:g} belongs to adagrad, "
@@ -37,8 +36,7 @@ def sparse_lookups(task: Task, optimizer: torch.optim.Optimizer) -> Iterator[Non
     step: SGD without weight decay changes only rows with a gradient.
 
     With S sampled words the cost of a step then hardly depends on the size of the vocabulary. Adam changes moments in every
-    row. Adagrad could use sparse gradients, but torch's version warns.
-    """
+    row. Adagrad could use sparse gradients, but torch's version warns."""
     plain = isinstance(optimizer, torch.optim.SGD)
     takes = plain and not any(group["momentum"] or group["weight_decay"] for group in optimizer.param_groups)
     decoders = [part for part in task.modules() if isinstance(part, Scheduled)]
@@ -54,8 +52,7 @@ def sparse_lookups(task: Task, optimizer: torch.optim.Optimizer) -> Iterator[Non
 def clip_gradients(parameters: Sequence[nn.Parameter], limit: float) -> Tensor:
     """Scale all gradients so that their total norm is at most ``limit``; return the norm before.
 
-    It does the same as ``torch.nn.utils.clip_grad_norm_``, which does not accept sparse gradients.
-    """
+    It does the same as ``torch.nn.utils.clip_grad_norm_``, which does not accept sparse gradients."""
     gradients = []
     for parameter in parameters:
         if parameter.grad is None:

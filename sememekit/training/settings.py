@@ -10,8 +10,7 @@ from sememekit.config import OnlyWith, Seed, Settings
 USUAL_RATES: Final = {"sgd": 20.0, "adam": 0.001, "adagrad": 0.01}
 """Default learning rate by optimiser: the papers' for SGD, torch's for the others."""
 
-MOST_THREADS: Final = 1024
-"""Most threads; torch ends without a message if the system cannot start them."""
+MOST_THREADS: Final = 1024  # most threads; torch ends without a message if the system cannot start them
 
 
 class OptimizerSettings(Settings):

@@ -30,19 +30,12 @@ _DAMAGED: Final = "; the run folder is damaged; copy it again from where it came
 
 
 class Snapshot(NamedTuple):
-    """The state of a run at one step.
+    """The state of a run at one step."""
 
-    Attributes:
-        name: such as "step-00000123".
-        weights: parameters and persistent buffers by name; shared tensors under each name.
-        trainer: the result of ``Trainer.state``; empty if only weights were read.
-        sha256: of the weights file, since names repeat between runs.
-    """
-
-    name: str
-    weights: dict[str, Tensor]
-    trainer: dict[str, Any]
-    sha256: str
+    name: str  # such as "step-00000123"
+    weights: dict[str, Tensor]  # parameters and persistent buffers by name; shared tensors under each name
+    trainer: dict[str, Any]  # the result of ``Trainer.state``; empty if only weights were read
+    sha256: str  # of the weights file, since names repeat between runs
 
 
 def step_of(name: str) -> int:
@@ -75,8 +68,7 @@ def free_name(checkpoints: Path, step: int) -> str:
 
 
 def write_snapshot(folder: Path, model: nn.Module, trainer: Mapping[str, Any], run: Mapping[str, Any] | None = None) -> None:
-    """Write a snapshot: the state dict of ``model``, each shared tensor once, and a tree as ``flatten`` takes it. ``run``
-    identifies the run."""
+    """Write the state dict of ``model``, each shared tensor once, a tree as ``flatten`` takes it, and the record of its run."""
     weights, aliases = split_shared(model.state_dict())
     tensors: dict[str, Tensor] = {}
     document = {"aliases": aliases, "state": flatten(dict(trainer), tensors, "trainer"), "run": dict(run or {})}
@@ -190,8 +182,7 @@ def read_json(path: Path) -> dict[str, Any]:
 def read_pointer(path: Path, offer: Callable[[], str]) -> tuple[dict[str, str], list[str]]:
     """Return the names in the pointer, and the snapshots that were being written or removed.
 
-    ``offer`` returns the advice without the file ``path``, for messages. Raises CheckpointError: it is torn, or was changed.
-    """
+    ``offer`` returns the advice without the file ``path``, for messages. Raises CheckpointError: it is torn, or was changed."""
     table = read_object(path, lambda why: CheckpointError(why if "ermission" in why else f"{why}; {offer()}"))
     fits = fits_seal(table)
     others = [table.pop("next", None) or [], table.pop("stale", None) or []]
@@ -219,8 +210,7 @@ def flatten(tree: Any, tensors: dict[str, Tensor], path: str) -> Any:
     """Replace every tensor of a tree by a reference, and add the tensors to ``tensors`` under their paths.
 
     A tree has dicts with str or int keys, lists, tuples, tensors, numbers, strings, booleans, None; ``path`` names its root.
-    Raises TypeError for anything else.
-    """
+    Raises TypeError for anything else."""
     if isinstance(tree, Tensor):
         tensors[path] = tree
         return {_TENSOR: path}
@@ -285,8 +275,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a file by name.
 
     Tensors are copied one by one, so that the file is in memory only once. No code is executed. Raises OSError,
-    SafetensorError, or another error of the library for a file of another format.
-    """
+    SafetensorError, or another error of the library for a file of another format."""
     found = {}
     with safetensors.safe_open(path, framework="pt") as opened:
         names = list(opened.keys())

@@ -21,37 +21,27 @@ class Ending(StrEnum):
 
 @dataclass
 class TrainingState:
-    """The state of a run apart from tensors, in plain numbers.
+    """The state of a run apart from tensors, in plain numbers."""
 
-    Attributes:
-        epoch, batch: the current epoch, from 1 (the last one once the run is over), and finished batches of it.
-        best, best_epoch: best primary metric on validation so far, and its epoch.
-        since_best: epochs since the last improvement, without the epochs of ``schedule.grace``.
-        stalled: epochs from the start in which validation stayed near unigram frequencies.
-        nats, count, seconds, cpu_seconds: training loss, wall and CPU time of the epoch so far.
-        finished: why the run is over; None during training.
-        averaging: whether weights are averaged over steps.
-        history: the primary metric on validation after each epoch.
-        first_nats: mean training loss of the first epoch, in nats a prediction.
-        start_nats: training loss of the first batch of the run.
-    """
-
+    # epoch, batch: the current epoch, from 1 (the last one once the run is over), and finished batches of it
     epoch: int = 1
     batch: int = 0
     step: int = 0
     rate: float = 0.0
+    # best, best_epoch: best primary metric on validation so far, and its epoch
     best: float | None = None
     best_epoch: int = 0
-    since_best: int = 0
-    stalled: int = 0
+    since_best: int = 0  # epochs since the last improvement, without the epochs of ``schedule.grace``
+    stalled: int = 0  # epochs from the start in which validation stayed near unigram frequencies
+    # nats, count, seconds, cpu_seconds: training loss, wall and CPU time of the epoch so far
     nats: float = 0.0
     count: int = 0
     seconds: float = 0.0
-    finished: Ending | None = None
-    averaging: bool = False
-    history: list[float] = field(default_factory=list)
-    first_nats: float = 0.0
-    start_nats: float = 0.0
+    finished: Ending | None = None  # why the run is over; None during training
+    averaging: bool = False  # whether weights are averaged over steps
+    history: list[float] = field(default_factory=list)  # the primary metric on validation after each epoch
+    first_nats: float = 0.0  # mean training loss of the first epoch, in nats a prediction
+    start_nats: float = 0.0  # training loss of the first batch of the run
     cpu_seconds: float = 0.0
 
     def stored(self) -> dict[str, Any]:

@@ -24,13 +24,9 @@ _INTEGERS: Final = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int
 
 
 def reduce_gradients(parameters: Sequence[nn.Parameter], ranks: Ranks, weight: int, count: int) -> int:
-    """Replace the gradients of this rank by the gradients of the whole batch; return the ``count`` over all ranks.
-
-    Args:
-        parameters: in the same order on every rank. A gradient on any rank exists on all afterwards.
-        weight: divisor of this rank's loss; 0 without an example.
-        count: predictions of this rank.
-    """
+    """Replace the gradients of this rank by the gradients of the whole batch; return the ``count`` of predictions over all
+    ranks. ``parameters`` are in the same order on every rank; a gradient on any rank exists on all afterwards. ``weight`` is
+    the divisor of this rank's loss; 0 without an example."""
     if ranks.size == 1:
         return count
     total, counted, *used = ranks.sum([weight, count, *(parameter.grad is not None for parameter in parameters)])
@@ -52,8 +48,7 @@ def begin_together(task: Task, ranks: Ranks, seed: int, device: torch.device) ->
     """Give each rank its part of the batches and its random numbers; return the generator that all ranks share.
 
     The shared generator continues torch's generator, as in one process; each rank also has a separate generator (``reseed``).
-    For one process nothing changes, and the result is None.
-    """
+    For one process nothing changes, and the result is None."""
     task.take_part(ranks)
     if ranks.size == 1:
         return None
@@ -69,8 +64,7 @@ def begin_together(task: Task, ranks: Ranks, seed: int, device: torch.device) ->
 def go_on_together(ranks: Ranks, draws: torch.Generator, num_parts: int) -> None:
     """Advance the shared generator after a step to its position on the rank with most parts of the batch.
 
-    Each part of the batch draws words, so the generator of a rank with fewer parts would otherwise stay behind.
-    """
+    Each part of the batch draws words, so the generator of a rank with fewer parts would otherwise stay behind."""
     total, squares = ranks.sum([num_parts, num_parts**2])
     if ranks.size * squares == total**2:  # as many on each rank
         return
@@ -112,8 +106,7 @@ def restore_ranks(
     """Restore the random numbers of a checkpoint.
 
     With the same number of ranks, each rank gets its state again. With another number the shared generator continues (torch's
-    generator for one process), and ranks are seeded by the step.
-    """
+    generator for one process), and ranks are seeded by the step."""
     states = {name: state for name, state in stored.items() if name != "ranks"}
     if draws is None:
         set_random_state(states, device)

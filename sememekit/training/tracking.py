@@ -16,16 +16,14 @@ from sememekit.training.metrics import ChangeReport, EpochReport, Report, StepRe
 
 PROJECT: Final = "sememekit"
 """Default project of Weights & Biases (WANDB_PROJECT names another), and default experiment of MLflow."""
-IDS: Final = "tracking.json"
-"""File in the run folder with the run's id in each tracker, with which a resumed run continues."""
+IDS: Final = "tracking.json"  # file in the run folder with the run's id in each tracker, with which a resumed run continues
 
 
 def values_of(report: Report) -> dict[str, float]:
     """Return the numbers of a report by tracked name; empty for reports without any.
 
     Validation is ``valid/NAME``; nats are natural logarithms, the mean over predicted tokens. Losses estimated from sampled
-    words have a separate name, so that curves never mix them with exact losses.
-    """
+    words have a separate name, so that curves never mix them with exact losses."""
     if isinstance(report, StepReport):
         return {
             _named("train/nats", report): report.nats,
@@ -46,17 +44,11 @@ def _named(loss: str, report: StepReport | EpochReport) -> str:
 
 
 class Followed(NamedTuple):
-    """A run in one tracker.
+    """A run in one tracker."""
 
-    Attributes:
-        number: id of the run in the tracker; empty if not needed.
-        add: takes numbers by name, and the step of the optimiser.
-        end: closes it; nothing is lost.
-    """
-
-    number: str
-    add: Callable[[Mapping[str, float], int], None]
-    end: Callable[[], None]
+    number: str  # id of the run in the tracker; empty if not needed
+    add: Callable[[Mapping[str, float], int], None]  # takes numbers by name, and the step of the optimiser
+    end: Callable[[], None]  # closes it; nothing is lost
 
 
 def tensorboard(run: Path, plan: Mapping[str, Any], number: str) -> Followed:
@@ -125,8 +117,7 @@ def tracking(names: Iterable[str], run: Path, plan: Mapping[str, Any]) -> Iterat
     ...     tell(report)
 
     A resumed run keeps its id (``tracking.json`` in its folder). Raises ConfigError as ``check_trackers``. Raises
-    TrainingError: a tracker refuses the run or its numbers. Raises CheckpointError: ``tracking.json`` was damaged.
-    """
+    TrainingError: a tracker refuses the run or its numbers. Raises CheckpointError: ``tracking.json`` was damaged."""
     check_trackers(names)
     wanted = dict.fromkeys([*(["tensorboard"] if find_spec("tensorboard") is not None else []), *names])
     kept = run / IDS

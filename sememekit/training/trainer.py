@@ -237,8 +237,7 @@ class Trainer:
     def _end_epoch(self, schedule: Schedule) -> Iterator[EpochReport]:
         """Validate, advance the schedule, write a checkpoint.
 
-        The report is written before the checkpoint, so that no report is missing; a run killed in between repeats the epoch.
-        """
+        The report is written before the checkpoint, so that no report is missing; a run killed in between repeats the epoch."""
         progress, averaged, estimated = self.progress, self.average.count > 0, loss_is_estimated(self._output_layers)
         valid = self._validate()
         self._check_validation(valid)
@@ -300,8 +299,7 @@ class Trainer:
         return self.ranks.leaders(valid)
 
     def _save(self, *, best: bool) -> str:
-        """Write a snapshot with the averaged weights, if any. Raises TrainingError, with nothing written: a weight is not
-        finite."""
+        """Write a snapshot with the averaged weights, if any. TrainingError, with nothing written: a weight is not finite."""
         self._check_weights()
         together.check_same_weights(self.task, self.ranks, f"after step {self.progress.step}")
         with self.average.averaged_weights():

@@ -31,16 +31,14 @@ VERSION: Final = 1
 _SHOWN: Final = 5
 _EXPECTED: Final = "expected 'word TAB cluster' lines, or JSON with \"clusters\": [[word, ...], ...]"
 
-Placement = tuple[str, int, str]
-"""A word, its cluster, and its place in the file (for messages)."""
+Placement = tuple[str, int, str]  # a word, its cluster, and its place in the file (for messages)
 
 
 def write_clusters(path: Path | str, vocabulary: Vocabulary, ids: Sequence[int] | NDArray[np.integer]) -> None:
     """Write the cluster of every word, ``ids`` (V,), 0 and more, as JSON, atomically; the same clusters give the same bytes.
 
     Unused numbers become empty clusters. Raises DataError: not V numbers, or a negative number. Raises ConfigError and OSError
-    as ``write_output``.
-    """
+    as ``write_output``."""
     path, numbers = Path(path), np.asarray(ids, dtype=np.int64)
     if numbers.shape != (len(vocabulary),) or int(numbers.min()) < 0:
         raise DataError(
@@ -63,8 +61,7 @@ def read_clusters(path: Path | str, vocabulary: Vocabulary) -> NDArray[np.int64]
 
     JSON clusters are numbered in the order of the file. Clusters of a text file keep their numbers if all names are numbers
     below V; otherwise they are numbered by first occurrence. Words outside the vocabulary are ignored. Raises DataError: a file
-    that cannot be read or is of another kind, a word in two clusters, a word of the vocabulary in none.
-    """
+    that cannot be read or is of another kind, a word in two clusters, a word of the vocabulary in none."""
     path = Path(path)
     text = read_text(path, lambda why: DataError(f"word clusters {why}"))
     is_json = text.lstrip()[:1] == "{" and "\t" not in text.split("\n", 1)[0]

@@ -24,8 +24,7 @@ def classes_by_frequency(counts: NDArray[np.integer], num_classes: int) -> Integ
     """Return classes of equal total frequency, (V,): the cumulative frequency of a word, by falling count, decides its class.
 
     A word with more than 1 / C of all tokens fills a class alone, so there may be fewer than ``num_classes``. Every word counts
-    at least once.
-    """
+    at least once."""
     mass = np.maximum(counts, 1).astype(np.float64)
     order = np.argsort(-mass, kind="stable")
     before = np.concatenate([[0.0], np.cumsum(mass[order])[:-1]]) / mass.sum()
@@ -52,8 +51,7 @@ def _divide(graph: SememeGraph, num_parts: int, smallest: int) -> tuple[Integers
 
     Each word is a vector over sememes. The words of a part are sorted by projection on the direction of largest variance, and
     divided at the widest gap of the middle half (without variance: in the middle). Ties, such as words with equal sememes, stay
-    sorted by id, that is by falling count.
-    """
+    sorted by id, that is by falling count."""
     vectors = _SememeVectors(graph)
     line = np.arange(graph.num_words, dtype=np.int64)
     parts = [(-graph.num_words, 0, graph.num_words)]
@@ -101,8 +99,7 @@ class _SememeVectors:
     def principal_projection(self, words: Integers) -> Floats:
         """Return projections of ``words`` (n,) on the leading direction of their covariance; zeros without variance.
 
-        Power iteration starts from the word farthest from the mean, whose projection is made positive.
-        """
+        Power iteration starts from the word farthest from the mean, whose projection is made positive."""
         sizes = self.offsets[words + 1] - self.offsets[words]
         row = np.repeat(np.arange(len(words)), sizes)
         pair = np.arange(len(row)) + np.repeat(self.offsets[words] - (np.cumsum(sizes) - sizes), sizes)
@@ -135,16 +132,11 @@ class WordTree:
     """A full binary tree over V words: V - 1 inner nodes, numbered level by level from the root 0, and V leaves.
 
     Positions are numbers 0 .. 2V - 2: inner node j is j, word w is V - 1 + w.
-
-    Attributes:
-        parent: (2V - 1,) the parent of each position; 0 for the root.
-        side: (2V - 1,) 0 for a left child, 1 for a right one; 0 for the root.
-        depth: (2V - 1,) steps from the root.
     """
 
-    parent: Integers
-    side: Integers
-    depth: Integers
+    parent: Integers  # (2V - 1,) the parent of each position; 0 for the root
+    side: Integers  # (2V - 1,) 0 for a left child, 1 for a right one; 0 for the root
+    depth: Integers  # (2V - 1,) steps from the root
 
     @property
     def num_words(self) -> int:
@@ -167,8 +159,7 @@ class WordTree:
 def huffman_tree(counts: NDArray[np.integer]) -> WordTree:
     """Return the tree with the shortest mean path under ``counts`` (V,), each at least 1 (Huffman 1952).
 
-    Among equal weights, words come before inner nodes, and words with larger ids first, which keeps the longest path short.
-    """
+    Among equal weights, words come before inner nodes, and words with larger ids first, which keeps the longest path short."""
     # (weight, whether it is a node that was made, order among its like, number as in ``_numbered``)
     heap = [(weight, False, -word, -1 - word) for word, weight in enumerate(np.maximum(counts, 1).tolist())]
     heapify(heap)

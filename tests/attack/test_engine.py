@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sememekit.attack import Example
-from sememekit.attack.engine import words_of
+from sememekit.attack.examples import words_of
 from tests.attack.toys import EXAMPLES, make_attack, predict
 
 

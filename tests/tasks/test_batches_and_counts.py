@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from sememekit.data.batching import bucketed_batches, sorted_batches
+from sememekit.data.batching import bucketed_batches, padded, sorted_batches
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.build import build_task, labels_of
 from sememekit.runs.plan import read_plan
@@ -19,7 +19,6 @@ from sememekit.search import BeamSettings, Hypothesis
 from sememekit.tasks import seq2seq
 from sememekit.tasks.base import LabelPredictor, Task, WordPredictor, declares, require
 from sememekit.tasks.classifier import TextClassifier
-from sememekit.tasks.padding import padded
 from sememekit.tasks.vectors import load_vectors, vector_coverage
 from sememekit.tasks.writing import TextWriter, hypothesis_words, predictor
 from sememekit.text.vocabulary import Vocabulary

@@ -1,7 +1,5 @@
 """Constraints by a language model: only the substitutes most probable in context, or texts that stay about as probable."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar, Final, final
 
@@ -29,7 +27,7 @@ class LanguageModelConstraint(Constraint):
         keep: int = Field(default=4, ge=1)
         """Substitutes to keep for each word."""
 
-    settings: LanguageModelConstraint.Settings
+    settings: Settings
 
     asks_model_as: ClassVar[str] = "language_model"
 
@@ -60,7 +58,7 @@ class Perplexity(TextConstraint):
         most: float = Field(default=1.5, gt=0.0)
         """Largest perplexity of a changed field over the perplexity of the original field."""
 
-    settings: Perplexity.Settings
+    settings: Settings
 
     asks_model_as: ClassVar[str] = "perplexity"
 

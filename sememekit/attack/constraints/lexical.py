@@ -1,7 +1,5 @@
 """Constraints by lexicons: parts of speech, first senses, names."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -93,7 +91,7 @@ class FirstSenses(LexicalConstraint):
         most: int = Field(default=1, ge=1)
         """Number of first senses for each part of speech."""
 
-    settings: FirstSenses.Settings
+    settings: Settings
 
     @property
     def told(self) -> str:

@@ -1,7 +1,5 @@
 """Limits on places and number of changes, and on the texts that are attacked."""
 
-from __future__ import annotations
-
 import math
 from typing import final
 
@@ -22,7 +20,7 @@ class Positions(Constraint):
         fields: tuple[str, ...]
         """Names of fields: text, or premise and hypothesis."""
 
-    settings: Positions.Settings
+    settings: Settings
 
     def __init__(self, settings: Settings, resources: AttackResources) -> None:
         super().__init__(settings, resources)
@@ -46,7 +44,7 @@ class MinimumLength(Constraint):
         at_most: int = Field(default=0, ge=0)
         """Most words; 0 for no limit."""
 
-    settings: MinimumLength.Settings
+    settings: Settings
 
     def narrow(self, space: Space) -> Space:
         if space.num_words < self.settings.words:
@@ -64,7 +62,7 @@ class CommonWords(Constraint):
         most: int = Field(default=10_000, ge=1)
         """Number of most frequent words."""
 
-    settings: CommonWords.Settings
+    settings: Settings
 
     def narrow(self, space: Space) -> Space:
         if self.resources.known_words is None:
@@ -83,7 +81,7 @@ class Length(Constraint):
         difference: int = Field(default=1, ge=0)
         """Largest difference in characters."""
 
-    settings: Length.Settings
+    settings: Settings
 
     def narrow(self, space: Space) -> Space:
         most = self.settings.difference
@@ -98,7 +96,7 @@ class FrequentWords(Constraint):
         count: int = Field(default=26, ge=0)
         """Number of most frequent words that are never replaced."""
 
-    settings: FrequentWords.Settings
+    settings: Settings
 
     def __init__(self, settings: Settings, resources: AttackResources) -> None:
         super().__init__(settings, resources)
@@ -121,7 +119,7 @@ class Share(Constraint):
         at_least: int = Field(default=0, ge=0)
         """Number of words that may always change, however short the text."""
 
-    settings: Share.Settings
+    settings: Settings
 
     def narrow(self, space: Space) -> Space:
         allowed = max(math.floor(self.settings.most * space.num_words + 1e-9), self.settings.at_least)

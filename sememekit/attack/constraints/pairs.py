@@ -1,7 +1,5 @@
 """Constraints on pairs of words: opposites never replace each other; with a list of paraphrases, only listed pairs do."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping
 from itertools import product
@@ -15,8 +13,7 @@ from sememekit.errors import DataError
 from sememekit.files import at_home, decode, read_bytes
 from sememekit.sememes.wordnet import read_wordnet
 
-Pairs = frozenset[frozenset[str]]
-"""Unordered pairs of two different words in lower case."""
+Pairs = frozenset[frozenset[str]]  # unordered pairs of two different words in lower case
 
 _PREFIX = "en_"
 
@@ -25,8 +22,7 @@ def read_pairs(path: Path, what: str) -> tuple[Pairs, str]:
     """Read two words a line with white space between, as in the public lists of counter-fitting (Mrksic et al. 2016).
 
     A prefix ``en_`` of both words is removed; blank lines and lines with ``#`` are skipped. Returns the pairs and the SHA-256
-    of the file. Raises DataError: naming ``what`` the list is, and the line.
-    """
+    of the file. Raises DataError: naming ``what`` the list is, and the line."""
     data = read_bytes(path, refuse := lambda why: DataError(f"{what} {why}"))
     text = decode(data, path, refuse)
     found = set()
@@ -75,7 +71,7 @@ class Opposites(Constraint):
         built_in: bool = True
         """Also use the short list that ships with sememekit."""
 
-    settings: Opposites.Settings
+    settings: Settings
 
     def __init__(self, settings: Settings, resources: AttackResources) -> None:
         super().__init__(settings, resources)
@@ -105,7 +101,7 @@ class Paraphrases(Constraint):
         files: tuple[str, ...] = ()
         """Lists of two words a line, such as counter-fitting's synonyms out of PPDB; the command line's --paraphrases."""
 
-    settings: Paraphrases.Settings
+    settings: Settings
 
     required: ClassVar[Mapping[str, str]] = {
         "files": "[constraints.paraphrases] needs a list of two words a line: name it with --paraphrases FILE"

@@ -1,7 +1,5 @@
 """Similarity: the changed text stays near the original in a space of word vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Final, final
@@ -38,7 +36,7 @@ class Similarity(TextConstraint):
         each: float = Field(default=0.3, ge=-1.0, le=1.0)
         """Least cosine of each word and its substitute; -1 for no bound."""
 
-    settings: Similarity.Settings
+    settings: Settings
 
     required: ClassVar[Mapping[str, str]] = {
         "path": "[constraints.similarity] needs word vectors: name their file with --vectors FILE"
@@ -86,8 +84,7 @@ class Similarity(TextConstraint):
         return np.stack([self._vectors.matrix[found].sum(axis=0, dtype=np.float64) for found in rows])
 
     def _steps(self, word: str, substitutes: tuple[str, ...]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the difference that each choice at a place makes to the sum (no change first), and whether its vector is near
-        enough."""
+        """Return the difference that each choice at a place makes to the sum (none first), and whether its vector is near."""
         rows = [self._row(other) for other in substitutes]
         step_CE = np.zeros((1 + len(rows), self._vectors.size))
         before = self._row(word)

@@ -1,7 +1,5 @@
 """Words that are neither replaced nor substitutes: function words; punctuation, numbers and negations."""
 
-from __future__ import annotations
-
 from typing import Final, final
 
 from sememekit.attack.constraints import Constraint
@@ -31,7 +29,7 @@ class StopWords(Constraint):
         file: str = ""
         """File with a word a line; empty for the English and Chinese lists."""
 
-    settings: StopWords.Settings
+    settings: Settings
 
     def __init__(self, settings: Settings, resources: AttackResources) -> None:
         super().__init__(settings, resources)
@@ -58,7 +56,7 @@ class Protected(Constraint):
         negations: bool = True
         """English and Chinese negations."""
 
-    settings: Protected.Settings
+    settings: Settings
 
     def narrow(self, space: Space) -> Space:
         return space.filtered(lambda word, other: not self._holds(other), may_change=lambda word: not self._holds(word))

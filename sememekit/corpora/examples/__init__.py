@@ -22,8 +22,7 @@ __all__ = ["EXAMPLE_SETS", "ExampleSet", "Row", "recorded_set"]
 
 
 def recorded_set(dataset: str, where: str) -> ExampleSet:
-    """The set that data were prepared from; ``where`` is the file of the signature. Raises ConfigError: it names code that is
-    not trusted or not there."""
+    """The set that data were prepared from, by the signature ``where``. ConfigError: it names code, untrusted or absent."""
     check_code({"dataset": dataset}, where)
     kind: ExampleSet = load_variant("data set", dataset, EXAMPLE_SETS)()
     return kind

@@ -99,6 +99,5 @@ class ExampleSet:
         """Yield the examples of a plain file, or of parallel files; ``split`` is None for a file that will be divided.
 
         ``faults`` handles invalid bytes, ``left_out`` counts reasons for leaving out examples. Raises DataError, with file and
-        line, for a row of another form.
-        """
+        line, for a row of another form."""
         return iter(RowReader(files, self, faults))

@@ -38,8 +38,7 @@ from sememekit.text.segmenters import Segmenter
 from sememekit.text.vocabulary import UNKNOWN
 
 _MOST_LABELS: Final = 1000
-_SHOWN: Final = 40
-"""Most labels in a message."""
+_SHOWN: Final = 40  # most labels in a message
 _BLOCK: Final = 1 << 20
 
 
@@ -322,8 +321,7 @@ def write_texts(
 
     An example has N = ``num_texts`` texts, with the source first. ``shards`` are the shards of the split, in order; memory
     grows with the distinct words of a shard. ``references`` has one line for each example, a JSON list; ``digest`` is updated
-    with the texts. Raises DataError: unequal numbers of examples and references.
-    """
+    with the texts. Raises DataError: unequal numbers of examples and references."""
     ends, position = array("q", [0]), 0
     lists = iter(references)
     with (folder / f"{split}.texts.jsonl").open("wb", buffering=1 << 20) as out:

@@ -20,8 +20,7 @@ def files_of_splits(
     ``source`` is a folder with a file for each split, or one file, which is divided. ``given``, split -> files, replaces files
     of the folder; several are concatenated. With ``has_vocabulary`` (of other data) no split is required, and a single file is
     test. Raises ConfigError: nothing is given, or a test set is given without the vocabulary of other data. Raises DataError: a
-    file is absent or ambiguous.
-    """
+    file is absent or ambiguous."""
     if kind.test_only and not has_vocabulary and not given.get("train"):
         raise ConfigError(
             "this set is a test set for models of other data; say which with --vocabulary RUN (a run folder, or prepared data)"
@@ -75,8 +74,7 @@ def files_of_splits(
 
 
 def side_by_side(path: Path, kind: ExampleSet) -> list[Path]:
-    """Return the parallel files of ``path``, itself included, such as ``s2.dev`` and ``labels.dev`` for ``s1.dev``. Raises
-    DataError when a file is absent."""
+    """Return the parallel files of ``path``, such as ``s2.dev`` and ``labels.dev`` of ``s1.dev``. DataError: one is absent."""
     if kind.reads_folder(path):
         return [path]
     return [require_file(path.with_name(name)) for name in kind.beside_names(path.name)]

@@ -30,8 +30,7 @@ def read_labelled(path: Path, kind: ExampleSet | None = None) -> LabelledFile:
 
     ``path`` is a table with TAB (or ``.csv``), with or without a header, ``.jsonl``, or ``s1.SPLIT`` beside ``s2.SPLIT`` and
     ``labels.SPLIT``; ``.xz``, ``.gz`` and ``.bz2`` are decompressed. Raises DataError: absent, not UTF-8, empty, or a line that
-    is no example; names file and line.
-    """
+    is no example; names file and line."""
     faults = FaultCounter("strict", can_choose=False)
     kind = kind or _likely_kind(path, faults)
     with opened(path, kind, faults) as files:

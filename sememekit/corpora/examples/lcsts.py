@@ -11,8 +11,7 @@ from sememekit.errors import DataError
 from sememekit.text.form import to_half_width
 from sememekit.text.reading import FaultCounter
 
-WORST: Final = 3
-"""Pairs below this score are left out of valid and test, as the authors of the set advise."""
+WORST: Final = 3  # pairs below this score are left out of valid and test, as the authors of the set advise
 
 _DOCUMENT: Final = re.compile(
     r"\s*<doc[^>]*>\s*(?:<human_label>\s*([1-5])\s*</human_label>\s*)?"

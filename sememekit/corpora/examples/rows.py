@@ -15,8 +15,7 @@ from sememekit.files import typed, unpacked_name, warn
 from sememekit.text.form import has_ends
 from sememekit.text.reading import LINE_CAP, FaultCounter, Span, place, read_named, read_pieces, refuse_other_encoding
 
-_FEWEST_ROWS: Final = 20
-"""Number of further rows after which a label that only the first row has is reported."""
+_FEWEST_ROWS: Final = 20  # number of further rows after which a label that only the first row has is reported
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -105,8 +104,7 @@ def _without_surrogates(record: dict[str, Any], where: str, faults: FaultCounter
 
 
 def value_of(record: Mapping[str, Any], keys: Sequence[str], where: str, hint: str = "") -> tuple[str, Any]:
-    """Return the first key of the record among ``keys``, in any case, and its value. Raises DataError, ending with ``hint``: it
-    has none."""
+    """Return the first of ``keys`` that a record has, in any case, and its value. DataError, ending with ``hint``: none."""
     folded = {key.strip().casefold(): value for key, value in record.items()}
     for key in keys:
         if key.casefold() in folded:
@@ -119,8 +117,7 @@ def table_lines(file: Opened, lines: Iterable[tuple[int, str]]) -> Iterator[tupl
     """(line, its text, fields) of each line that is not blank: ``.csv`` has commas between fields, every other table TAB.
 
     Quotes around a whole field are removed. A row of a ``.csv`` may span lines. Raises DataError: a ``.csv`` with an open
-    quote, with file and line.
-    """
+    quote, with file and line."""
     if file.ending != ".csv":
         for number, text in lines:
             if text.strip():

@@ -11,8 +11,7 @@ from sememekit.text.reading import FaultCounter
 
 SAME: Final = "<same>"
 OTHER: Final = "<other>"
-CONTEXT: Final = 10
-"""Number of turns before the answer, as in Zhao et al. (2017)."""
+CONTEXT: Final = 10  # number of turns before the answer, as in Zhao et al. (2017)
 
 
 class _Turn(NamedTuple):

@@ -26,42 +26,26 @@ Predict = Callable[[list[Any]], Any]
 Reads = Callable[[tuple[str, ...]], tuple[int, ...]]
 
 PICKLES: Final = (".joblib", ".pkl", ".pickle")
-_AT_ONCE: Final = 64
-"""Batch size of a model of transformers."""
-_TOLERANCE: Final = 1e-2
-"""Largest distance from 1 of the sum of a row that counts as probabilities, as in TextAttack."""
+_AT_ONCE: Final = 64  # batch size of a model of transformers
+_TOLERANCE: Final = 1e-2  # largest distance from 1 of the sum of a row that counts as probabilities, as in TextAttack
 
 
 @dataclass(frozen=True)
 class Adapted:
-    """A classifier as a function, with the labels, words and identity that it declares.
+    """A classifier as a function, with the labels, words and identity that it declares."""
 
-    Attributes:
-        predict: texts -> (N, C).
-        labels: names of the C columns in order; empty if it declares none.
-        words: the words that it knows, if it declares any.
-        kind: of ``attack.json``: "function" or "hf".
-        identity: further keys of ``attack.json`` that identify the classifier.
-        reads: one or several texts -> number of characters that it reads of each; None if unknown.
-    """
-
-    predict: Predict
-    labels: Any = ()
-    words: Any = None
-    kind: str = "function"
-    identity: dict[str, str] = field(default_factory=dict)
-    reads: Reads | None = None
+    predict: Predict  # texts -> (N, C)
+    labels: Any = ()  # names of the C columns in order; empty if it declares none
+    words: Any = None  # the words that it knows, if it declares any
+    kind: str = "function"  # of ``attack.json``: "function" or "hf"
+    identity: dict[str, str] = field(default_factory=dict)  # further keys of ``attack.json`` that identify the classifier
+    reads: Reads | None = None  # one or several texts -> number of characters that it reads of each; None if unknown
 
 
 def adapted(victim: Any, *, logits: bool = False) -> Adapted:
-    """Adapt an object of the user as a victim.
-
-    Args:
-        victim: a pipeline of transformers that classifies texts, a model wrapper of TextAttack, anything with
-            ``predict_proba``, a bound method of it, or a function.
-        logits: apply a softmax, since the outputs are logits; an attribute ``logits`` of the victim has the same effect.
-
-    Raises ConfigError: it cannot be called, or does not return probabilities of labels."""
+    """Adapt an object of the user as a victim: a pipeline of transformers that classifies texts, a model wrapper of TextAttack,
+    anything with ``predict_proba``, a bound method of it, or a function. With ``logits``, or an attribute of that name, a
+    softmax is applied to its outputs. Raises ConfigError: it cannot be called, or does not return probabilities of labels."""
     if _is_a(victim, "transformers", "Pipeline"):
         if logits:
             raise ConfigError("attack: a pipeline of transformers gives probabilities; leave logits out")
@@ -91,8 +75,7 @@ def _is_a(victim: Any, package: str, name: str) -> bool:
 
 
 def _of_logits(function: Predict, *, where_needed: bool = False) -> Predict:
-    """Turn a function of logits into one of probabilities; ``where_needed``: convert only rows that do not sum to 1, as
-    TextAttack does."""
+    """Turn a function of logits into one of probabilities; ``where_needed``: rows that do not sum to 1, as in TextAttack."""
 
     def predict(texts: list[Any]) -> Any:
         found = function(texts)
@@ -132,8 +115,7 @@ def model_folder(name: str, device: str = "auto") -> Adapted:
 
     Probabilities are the softmax of its logits, in float64. Texts are cut at the length of the model. Nothing is downloaded,
     and weights are read only as safetensors. Raises ConfigError: no such folder, an untrained head, or labels that do not
-    exclude each other.
-    """
+    exclude each other."""
     use = f"victim {name!r}"
     folder = local_folder(name.removeprefix(PREFIX), use)
     transformers = needed("transformers", use)
@@ -222,8 +204,7 @@ def is_pickle(name: str) -> bool:
 def pickled(name: str, *, logits: bool = False) -> Adapted:
     """The victim in a file of joblib or pickle. Raises ConfigError: code in files is not trusted, or the object is no victim.
 
-    Reading such a file runs any code that its author put in.
-    """
+    Reading such a file runs any code that its author put in."""
     if trusted_code() is not None:
         raise ConfigError(
             f"victim {name!r}: a pickle is a program, and reading it runs whatever its maker put in; if you trust them, add "

@@ -34,10 +34,8 @@ from sememekit.runs.attacks.remarks import doubtful_accuracy, notes, warnings
 from sememekit.runs.attacks.victims import LatticeCutter, NamedVictim
 from sememekit.runs.uncut import UNCUT_SHARE
 
-ASKED_AGAIN = 3
-"""Finished examples on which a resumed attack queries the victim again, to see that it is the same."""
-IN_COMPANY = 8
-"""Texts on which the victim is queried singly and as a batch before an attack."""
+ASKED_AGAIN = 3  # finished examples on which a resumed attack queries the victim again, to see that it is the same
+IN_COMPANY = 8  # texts on which the victim is queried singly and as a batch before an attack
 
 
 def frequent_words(by_count: Iterable[str]) -> tuple[str, ...]:
@@ -54,26 +52,18 @@ class AttackedData(NamedTuple):
 
 
 class AttackParts(NamedTuple):
-    """All parts of an attack.
-
-    Attributes:
-        nats: the language model that ranks substitutes, if any.
-        uncut: warnings about texts that were not cut.
-        unread: number of truncated texts, and number of words that are cut off in them.
-        resources: what constraints may ask for.
-        sources: hashes of the files of substitutes.
-    """
+    """All parts of an attack."""
 
     plan: AttackPlan
     named: NamedVictim
-    nats: AttackLanguageModel | None
+    nats: AttackLanguageModel | None  # the language model that ranks substitutes, if any
     data: AttackedData
     chosen: Sequence[Example]
-    uncut: Sequence[str]
-    unread: tuple[int, int]
+    uncut: Sequence[str]  # warnings about texts that were not cut
+    unread: tuple[int, int]  # number of truncated texts, and number of words that are cut off in them
     engine: Attack
-    resources: AttackResources
-    sources: Mapping[str, str]
+    resources: AttackResources  # what constraints may ask for
+    sources: Mapping[str, str]  # hashes of the files of substitutes
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -144,8 +134,7 @@ class OpenAttack(NamedTuple):
         return [example for example in self.parts.chosen if example.index not in done or done[example.index].broken]
 
     def check_victim(self) -> None:
-        """Raise CheckpointError if a function's probabilities of finished examples changed. Other victims have a hash of
-        weights in ``attack.json``."""
+        """Raise CheckpointError if a function answers finished examples differently; other victims have a hash of weights."""
         named = self.parts.named
         if named.identity["kind"] != "function" or not self.left():
             return
@@ -279,8 +268,7 @@ def refuse_no_result(report: AttackReport, results: Sequence[ExampleResult], *, 
     """Raise DataError if the victim failed on every example, or no correctly labelled example could be changed.
 
     ``kept``: the folder of the attack stays, so the message names it; ``typed``: the attack was a command, so it can be
-    resumed.
-    """
+    resumed."""
     asked = [result for result in results if result.queries or result.outcome == "error"]
     see = f"; see {report.folder}" if kept else ""
     if asked and all(result.outcome == "error" for result in asked):

@@ -3,8 +3,6 @@
 A run can also be the segmenter of an attack: a lattice model that finds words, or the segmenter of its data.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from bisect import bisect_left
@@ -59,8 +57,7 @@ def run_cutter(path: Path, lexicon: str = "") -> tuple[Cutter, str]:
     """Return the segmenter into replaceable words, and its description.
 
     A lattice model of characters or pieces segments by its best path; other runs use the segmenter of their data. Raises
-    ConfigError: ``lexicon`` is given too, or the data are cut at blanks or into pieces. Raises CheckpointError: no run.
-    """
+    ConfigError: ``lexicon`` is given too, or the data are cut at blanks or into pieces. Raises CheckpointError: no run."""
     if lexicon:
         raise ConfigError(f"--lexicon {lexicon}: the run {path} has its own words; leave --lexicon out")
     run = Run.open(path)
@@ -79,29 +76,20 @@ def run_cutter(path: Path, lexicon: str = "") -> tuple[Cutter, str]:
 
 
 class NamedVictim(NamedTuple):
-    """A victim with its name and identity.
-
-    Attributes:
-        identity: for ``attack.json``: kind, name, and for a run its snapshot and the SHA-256 of its weights.
-        kind: the data set of a run, which determines how the attacked file is read; None for a function.
-        cut: segments texts into replaceable words; None for white space and marks.
-        blanks: whether its texts need blanks between words; unsegmented text is then refused.
-        own_labels: whether it declares its labels.
-        reads: fields -> number of characters that it reads of each; None if unknown.
-        larger: makes the victim from a run that knows more words; None for a victim that is no run.
-    """
+    """A victim with its name and identity."""
 
     victim: Victim
-    identity: dict[str, Any]
-    kind: ExampleSet | None
-    cut: Cutter | None
+    identity: dict[str, Any]  # for ``attack.json``: kind, name, and for a run its snapshot and the SHA-256 of its weights
+    kind: ExampleSet | None  # the data set of a run, which determines how the attacked file is read; None for a function
+    cut: Cutter | None  # segments texts into replaceable words; None for white space and marks
     cut_by: str
-    blanks: bool = False
-    own_labels: bool = False
-    reads: Reads | None = None
-    larger: Callable[[Callable[[Run], Run]], NamedVictim] | None = None
+    blanks: bool = False  # whether its texts need blanks between words; unsegmented text is then refused
+    own_labels: bool = False  # whether it declares its labels
+    reads: Reads | None = None  # fields -> number of characters that it reads of each; None if unknown
+    # makes the victim from a run that knows more words; None for a victim that is no run
+    larger: "Callable[[Callable[[Run], Run]], NamedVictim] | None" = None
 
-    def with_more_words(self, words: Iterable[str], lexicons: Sequence[Lexicon], settings: RunningSettings) -> NamedVictim:
+    def with_more_words(self, words: Iterable[str], lexicons: Sequence[Lexicon], settings: RunningSettings) -> "NamedVictim":
         """Return the victim extended by the words that only the lexicons of ``open_vocabulary`` know. Raises ConfigError: the
         victim is no run, or the run takes no new words."""
         sources, lemmas = settings.open_vocabulary, settings.open_lemmas or None
@@ -135,8 +123,7 @@ def open_victim(
     A module names a function, or an object that ``adapters.adapted`` takes. Its attribute ``labels`` may have the label names,
     and ``words`` the words that it knows, most frequent first. ``segmenter`` and ``lexicon`` segment its texts; ``logits``: its
     outputs are logits. Raises ConfigError: no such victim, no labels, a run that classifies no texts, or an option for
-    something that the victim declares. Raises CheckpointError: no run, or a torn run.
-    """
+    something that the victim declares. Raises CheckpointError: no run, or a torn run."""
     found: Adapted | None = None
     if name.startswith(PREFIX):
         found = model_folder(name, device)

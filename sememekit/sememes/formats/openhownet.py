@@ -18,8 +18,7 @@ from sememekit.sememes.reading import read_lexicon_bytes
 DICTIONARY = "HowNet_dict_complete"
 """The pickle that OpenHowNet 2.0 itself loads: number -> {No, ch_word, ch_grammar, en_word, en_grammar, Def}."""
 
-MAX_BYTES = 512 << 20
-"""A larger dictionary is refused, since a small zip can expand without limit."""
+MAX_BYTES = 512 << 20  # a larger dictionary is refused, since a small zip can expand without limit
 
 _BROKEN = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),

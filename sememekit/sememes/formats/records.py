@@ -47,8 +47,7 @@ class RecordReader(LexiconReader):
         """(line, sense) for each sense, or (line, reason) for a record without one. DataError: another form."""
 
 
-_DIVIDING = re.compile("[，、；,;]+")
-"""Separators of a list; no sememe of HowNet contains one."""
+_DIVIDING = re.compile("[，、；,;]+")  # separators of a list; no sememe of HowNet contains one
 
 
 def _doubt(senses: Sequence[tuple[int, Sense]]) -> tuple[int, str] | None:

@@ -21,21 +21,16 @@ from sememekit.tasks.lattice.settings import LONG, LatticeSettings
 
 @dataclass(frozen=True)
 class Windows:
-    """The D distinct windows of 1 .. L tokens in a batch, sorted by length, so that each is encoded once.
+    """The D distinct windows of 1 .. L tokens in a batch, sorted by length, so that each is encoded once."""
 
-    Attributes:
-        prefix, suffix: for l = 2 .. L and each window of l tokens, the windows of its first and of its last l - 1 tokens.
-        first, last: (D,) first and last token of each window, as indices of the distinct tokens.
-        rows: (D, C) rows of the copies of each window; the sentinel's row (or 0) for absent copies.
-        index: (T, L, B) the window that begins at each node; arbitrary without a window.
-    """
-
+    # prefix, suffix: for l = 2 .. L and each window of l tokens, the windows of its first and of its last l - 1 tokens
     prefix: tuple[Tensor, ...]
     suffix: tuple[Tensor, ...]
+    # first, last: (D,) first and last token of each window, as indices of the distinct tokens
     first: Tensor
     last: Tensor
-    rows: Tensor
-    index: Tensor
+    rows: Tensor  # (D, C) rows of the copies of each window; the sentinel's row (or 0) for absent copies
+    index: Tensor  # (T, L, B) the window that begins at each node; arbitrary without a window
 
 
 @dataclass(frozen=True)
@@ -43,28 +38,17 @@ class LatticeBatch:
     """Padded sentences. Edges are listed by the node where they begin: [i, b, l - 1, c] has the tokens i .. i + l - 1.
 
     Legend: T tokens of the longest sentence, B sentences, L longest chunk (no longer than T), C copies.
-
-    Attributes:
-        tokens: (T, B) word ids, padded with the end mark.
-        lengths: (B,) tokens of each sentence, its end mark included.
-        rows: (T, B, L, C) row of each edge in the main softmax, -1 outside the chunk vocabulary.
-        exists: (T, B, L, C) mask of the existing edges. Padding has edges of one token, so that all values are defined.
-        log_copies: (T, B, L) the logarithm of the number of copies of each chunk.
-        closes: (T, B, L) whether the chunk ends with the end mark, which nothing can follow.
-        chunks: (B, T, L) chunk ids by their last token, -1 outside the vocabulary.
-        words: (W,) the distinct word ids of the tokens in rising order, with end mark and start mark.
-        windows: the distinct windows, or None if the model uses none.
     """
 
-    tokens: Tensor
-    lengths: Tensor
-    rows: Tensor
-    exists: Tensor
-    log_copies: Tensor
-    closes: Tensor
-    chunks: Tensor
-    words: Tensor
-    windows: Windows | None
+    tokens: Tensor  # (T, B) word ids, padded with the end mark
+    lengths: Tensor  # (B,) tokens of each sentence, its end mark included
+    rows: Tensor  # (T, B, L, C) row of each edge in the main softmax, -1 outside the chunk vocabulary
+    exists: Tensor  # (T, B, L, C) mask of the existing edges. Padding has edges of one token, so that all values are defined
+    log_copies: Tensor  # (T, B, L) the logarithm of the number of copies of each chunk
+    closes: Tensor  # (T, B, L) whether the chunk ends with the end mark, which nothing can follow
+    chunks: Tensor  # (B, T, L) chunk ids by their last token, -1 outside the vocabulary
+    words: Tensor  # (W,) the distinct word ids of the tokens in rising order, with end mark and start mark
+    windows: Windows | None  # the distinct windows, or None if the model uses none
     count: int
 
     @property
@@ -82,12 +66,8 @@ def make_batch(
     windows: bool,
     device: torch.device,
 ) -> LatticeBatch:
-    """Pad B sentences, arrays of word ids with the end mark at the end, and lay out their lattices.
-
-    Args:
-        end, opening: ids of the end mark and of the word that is read before every sentence.
-        windows: whether to find the distinct windows.
-    """
+    """Pad B sentences, arrays of word ids with the end mark at the end, and lay out their lattices. ``opening`` is the word
+    that is read before every sentence; with ``windows`` the distinct windows are found."""
     lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
     batch, tokens = len(sentences), int(lengths.max())
     longest = min(longest, tokens)

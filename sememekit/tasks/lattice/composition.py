@@ -15,17 +15,12 @@ from sememekit.tasks.lattice.batch import LatticeBatch, Windows
 
 
 class Inner(NamedTuple):
-    """Settings of the LSTMs inside chunks.
+    """Settings of the LSTMs inside chunks."""
 
-    Attributes:
-        layers: number of layers.
-        coupled: input gate 1 - f instead of a separate gate, as in ``LatticeLSTM``.
-        dropout: rate on each layer's input and previous output, and on the output of the sub-model. The sub-model has one mask
-            per sentence; the composition has one mask for all windows with the same first (backward: last) token.
-    """
-
-    layers: int = 1
-    coupled: bool = False
+    layers: int = 1  # number of layers
+    coupled: bool = False  # input gate 1 - f instead of a separate gate, as in ``LatticeLSTM``
+    # rate on each layer's input and previous output, and on the output of the sub-model. The sub-model has one mask per
+    # sentence; the composition has one mask for all windows with the same first (backward: last) token
     dropout: float = 0.0
 
     def map(self, size_in: int, size: int, bias: bool = True) -> nn.Linear:
@@ -56,11 +51,8 @@ class Composition(nn.Module):
     """Vectors of windows from the vectors of their tokens: the two ends of a bidirectional LSTM (Sec. 4.1.3).
 
     A window of l tokens extends the forward state of its first l - 1 tokens and the backward state of its last l - 1. So each
-    distinct window needs one step in each direction. Each direction is a stack of layers, whose top layer gives the vector.
-
-    Args:
-        size: of the vectors of windows, both directions together; even.
-        longest: L; with L = 1 nothing is recurrent.
+    distinct window needs one step in each direction. Each direction is a stack of layers, whose top layer gives the vector. The
+    even ``size`` is of both directions together; with L = 1 (``longest``) nothing is recurrent.
     """
 
     def __init__(self, size_in: int, size: int, longest: int, inner: Inner) -> None:
@@ -79,14 +71,9 @@ class Composition(nn.Module):
         return torch.cat([onward, back], dim=1)
 
     def _direction(self, name: str, tokens_WE: Tensor, shorter: Sequence[Tensor], added: Tensor, anchor: Tensor) -> Tensor:
-        """Return the outputs (D, size / 2) of the top layer, computed layer by layer for all windows.
-
-        Args:
-            tokens_WE: vectors of the distinct tokens.
-            shorter: for l = 2 .. L the windows that windows of l tokens extend.
-            added: (D,) the token that each window adds.
-            anchor: (D,) the first token of each window (and of its predecessors), which selects the dropout mask.
-        """
+        """Return the outputs (D, size / 2) of the top layer, computed layer by layer for all windows. ``shorter``: for l = 2 ..
+        L the windows that windows of l tokens extend. ``added`` (D,): the token that each window adds. ``anchor`` (D,): the
+        first token of each window (and of its predecessors), which selects the dropout mask."""
         inner, rows = self.inner, [len(tokens_WE), *map(len, shorter)]
         layers = [(getattr(self, f"{name}_input"), getattr(self, f"{name}_recurrent"))]
         layers += [(layer.input, layer.recurrent) for layer in getattr(self, f"{name}_above")]
@@ -135,13 +122,9 @@ def batch_vectors(
     *,
     every: bool,
 ) -> BatchVectors:
-    """Look up all vectors at once, with one gradient of the table.
-
-    Args:
-        word_rows_VC, has_copy_VC: rows of the copies of each word, and the mask of existing copies.
-        tokens: separate table of token vectors; None for the mean of the copies of each word.
-        composition: computes vectors of windows from vectors of tokens; None without composition.
-    """
+    """Look up all vectors at once, with one gradient of the table. ``word_rows_VC`` and ``has_copy_VC`` are the rows of the
+    copies of each word, and the mask of existing copies. Without ``tokens``, a separate table, token vectors are means of the
+    copies. ``composition`` computes vectors of windows from vectors of tokens, if given."""
     indices = [] if tokens is not None else [word_rows_VC[batch.words], *([word_rows_VC] if every else [])]
     if batch.windows is not None:
         indices.append(batch.windows.rows)

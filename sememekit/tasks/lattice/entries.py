@@ -16,20 +16,14 @@ _JOINS, _COPY, _SENTINEL = "\x1f", "\x1e", "\x1d"
 
 
 class Entries(NamedTuple):
-    """The entries of the main softmax, one row of vectors each.
+    """The entries of the main softmax, one row of vectors each."""
 
-    Attributes:
-        chunks: the words and n-grams.
-        names: name and count of each row, by falling count, as output layers that use frequency need. Copies share the count of
-            the chunk.
-        rows: (N, C) the row of each copy of each of the N chunks, -1 where a chunk has fewer than C.
-        sentinel: the row for all chunks outside the vocabulary; None if such edges do not exist.
-    """
-
-    chunks: ChunkVocabulary
+    chunks: ChunkVocabulary  # the words and n-grams
+    # name and count of each row, by falling count, as output layers that use frequency need. Copies share the count of the
+    # chunk
     names: Vocabulary
-    rows: npt.NDArray[np.int64]
-    sentinel: int | None
+    rows: npt.NDArray[np.int64]  # (N, C) the row of each copy of each of the N chunks, -1 where a chunk has fewer than C
+    sentinel: int | None  # the row for all chunks outside the vocabulary; None if such edges do not exist
 
     @property
     def num_copies(self) -> npt.NDArray[np.int64]:
@@ -37,8 +31,7 @@ class Entries(NamedTuple):
         return (self.rows >= 0).sum(1)
 
     def counts(self, words: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """Return (rows,) the count of each row from counts (V,) of words; the sentinel has the count of the most frequent
-        chunk."""
+        """Return (rows,) the count of each row from counts (V,) of words; the sentinel has the highest count of a chunk."""
         of_chunk = np.concatenate([words, self.chunks.counts])
         found = np.zeros(len(self.names), dtype=np.int64)
         for copy in range(self.most_copies):

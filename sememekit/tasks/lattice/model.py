@@ -169,11 +169,8 @@ class Lattice(Task):
         self, batch: LatticeBatch, *, generator: torch.Generator | None = None, known: Sequence[Tensor] | None = None
     ) -> Tensor:
         """Return (B, T, L, C) log-probabilities of edges given their start state, by last token; -inf for absent edges.
-
-        Args:
-            generator: for rules that sample, on the device of the parameters; None for torch's default.
-            known: weights (A, B) of the arriving states that replace the rule's, shorter edges first, for all inner nodes.
-        """
+        ``generator`` is for rules that sample (default: torch's). ``known``: weights (A, B) of the arriving states that replace
+        the rule's, shorter edges first, for all inner nodes."""
         with torch.autocast(self.device.type, enabled=False):
             copies, rule, every = (self.word_rows, self.word_copies), self.settings.state, self.sub_model is not None
             table, own = self.embedding.weight, self.token_embedding
@@ -277,8 +274,7 @@ class Lattice(Task):
         """The nats of the sentences, and their number of tokens with end marks.
 
         With ``loss_per`` "sentence" the gradient is the gradient of the mean over sentences. It is larger by the number of
-        tokens in a sentence, and so clipped sooner; otherwise steps of Adam are similar.
-        """
+        tokens in a sentence, and so clipped sooner; otherwise steps of Adam are similar."""
         nats = -log_marginal(self.edge_scores(batch), batch.lengths)
         divisor = len(batch.lengths) if self.settings.loss_per == "sentence" else None
         return BatchLoss(nats.sum(), batch.count, None, (), divisor=divisor)
@@ -318,8 +314,7 @@ class Lattice(Task):
         return {"perplexity": unigram_tally(data.tokens("train"), data.tokens(split), len(self.vocabulary)).perplexity}
 
 
-NOISE: Final = 0.1
-"""Noise on each initial vector, as a share of the spread, so that words with the same sememes can diverge."""
+NOISE: Final = 0.1  # noise on each initial vector, as a share of the spread, so that words with the same sememes can diverge
 
 
 def make_embedding(settings: LatticeSettings, entries: Entries, graph: SememeGraph | None) -> nn.Embedding:
@@ -336,8 +331,7 @@ def start_from_sememes(vectors: Tensor, entries: Entries, graph: SememeGraph, sp
     """Give the copies of annotated words vectors (rows, E) made of sememes, in place.
 
     The vector of a sense is the sum of its k sememe vectors / sqrt(k), which keeps the variance, plus noise. Sememe vectors are
-    uniform in +- ``spread``; they are not stored. Other rows stay unchanged.
-    """
+    uniform in +- ``spread``; they are not stored. Other rows stay unchanged."""
     sememes = torch.empty(graph.num_sememes, vectors.shape[1], dtype=vectors.dtype).uniform_(-spread, spread)
     for word in np.flatnonzero(graph.annotated).tolist():
         first = int(graph.sense_offsets[word])

@@ -15,14 +15,9 @@ from sememekit.tasks.lattice.sub_model import SubModel, SubModelBatch
 class EdgeScorer:
     """p(chunk, copy | h) = main(row) + main(sentinel) sub(chunk | h) / copies, with ``main`` read from tanh(A h + a).
 
-    Scores one batch, node by node or all nodes at once. N nodes, B sentences, L longest chunk, C copies of a chunk.
-
-    Args:
-        output: the layer with A and a.
-        log_probs: method of the decoder: contexts (M, E) and rows (M, K) -> log-probabilities.
-        keep: dropout mask (B, H) of the states, or None.
-        sub_model: the model and its tensors for the batch; None if only listed chunks have edges.
-        sentinel: the row of unlisted chunks, if there is a sub-model.
+    Scores one batch, node by node or all nodes at once. N nodes, B sentences, L longest chunk, C copies of a chunk. ``output``
+    has A and a; ``log_probs`` of the decoder maps contexts (M, E) and rows (M, K) to log-probabilities; ``keep`` is a dropout
+    mask (B, H) of the states. ``sub_model`` is None if only listed chunks have edges; ``sentinel`` is the row of the others.
     """
 
     def __init__(
@@ -60,13 +55,8 @@ def score_in_order(
     states: NodeStates, scorer: EdgeScorer, weigh: Callable[[Tensor], Tensor], num_nodes: int, gradient: bool
 ) -> Tensor:
     """Return (T, B, L, C) log-probabilities of the edges that leave each node; nodes are sequential, as each state needs the
-    previous.
-
-    Args:
-        states: the node states, before the first node.
-        weigh: log-posteriors (A, B) of the edges that end at a node -> weights of their states.
-        gradient: whether gradients flow through the posteriors.
-    """
+    previous. ``states`` stand before the first node; ``weigh`` maps log-posteriors (A, B) of the edges that end at a node to
+    weights of their states; with ``gradient`` gradients flow through the posteriors."""
     paths = PathSums(gradient)
     scores = [scorer.score_edges(states.advance(None).unsqueeze(0), 0)]
     for node in range(1, num_nodes):
@@ -88,18 +78,12 @@ class Lattices(NamedTuple):
     """The lattices of some sentences under a model. Edges are listed by their last token: [b, t, l - 1, e].
 
     Legend: B sentences, T tokens of the longest, L tokens of the longest chunk, E copies.
-
-    Attributes:
-        tokens: (B, T) word ids, padded with the end mark.
-        lengths: (B,) tokens of each sentence, its end mark included.
-        scores: (B, T, L, E) log-probability of each edge given its start state, -inf for absent edges.
-        chunks: (B, T, L) chunk ids, -1 for no chunk or a chunk outside the vocabulary.
     """
 
-    tokens: Tensor
-    lengths: Tensor
-    scores: Tensor
-    chunks: Tensor
+    tokens: Tensor  # (B, T) word ids, padded with the end mark
+    lengths: Tensor  # (B,) tokens of each sentence, its end mark included
+    scores: Tensor  # (B, T, L, E) log-probability of each edge given its start state, -inf for absent edges
+    chunks: Tensor  # (B, T, L) chunk ids, -1 for no chunk or a chunk outside the vocabulary
 
     def log_probabilities(self) -> Tensor:
         """(B,) log-probability of each sentence, summed over all paths."""

@@ -10,8 +10,7 @@ from sememekit.errors import ConfigError
 from sememekit.tasks.lattice.states import GUMBEL, Rule
 from sememekit.tasks.vectors import spread_of
 
-LONG = 400
-"""Tokens of a sentence above which the user is warned of memory."""
+LONG = 400  # tokens of a sentence above which the user is warned of memory
 
 
 class LatticeSettings(config.Settings):
@@ -88,8 +87,7 @@ class LatticeSettings(config.Settings):
 
     @property
     def start_spread(self) -> float:
-        """``spread``; by default sqrt(3 / E) ``START_LENGTH``, so that the mean square length E spread^2 / 3 is equal for all
-        E."""
+        """``spread``; by default sqrt(3 / E) ``START_LENGTH``: the mean square length E spread^2 / 3 is equal for all E."""
         return spread_of(START_LENGTH, self.embedding_size) if self.spread is None else self.spread
 
     def temperature_after(self, updates: int, planned: int | None) -> float:
@@ -120,5 +118,4 @@ class LatticeSettings(config.Settings):
         return self.embedding_size + self.composed_size
 
 
-START_LENGTH = 3.0
-"""Root mean square length of a vector at the start; measured in docs/results/lattice.md."""
+START_LENGTH = 3.0  # root mean square length of a vector at the start; measured in docs/results/lattice.md

@@ -26,8 +26,7 @@ as the released code computes. ``segmental``: the encoder reads the tokens, and 
 TREES: Final = frozenset({"tree", "gumbel_tree"})
 """Rules that keep all arriving states, for an encoder that can step from several states at once."""
 
-GUMBEL: Final = ("gumbel", "gumbel_tree")
-"""Rules with noise and a temperature."""
+GUMBEL: Final = ("gumbel", "gumbel_tree")  # rules with noise and a temperature
 
 SAMPLED: Final = frozenset({"monte_carlo", *GUMBEL})
 """Rules that sample in training and take the most probable edge in evaluation."""
@@ -39,8 +38,7 @@ def merging_weights(
     """(A, B) weights of the states that arrive at a node, from log M_k: the log-probability of the edge k given the node.
 
     With ``training``, sampling rules draw from ``generator`` (None for torch's); otherwise they take the most probable edge;
-    ``gumbel`` and ``gumbel_tree`` read ``temperature``.
-    """
+    ``gumbel`` and ``gumbel_tree`` read ``temperature``."""
     if rule not in SAMPLED:
         return log_posterior_AB.exp()
     if not training:

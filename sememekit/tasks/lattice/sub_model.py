@@ -11,20 +11,16 @@ from sememekit.tasks.lattice.composition import Inner, UpperLayer
 
 
 class SubModelBatch(NamedTuple):
-    """Tensors of the sub-model that all nodes of a batch share. T tokens, B sentences, L longest chunk, I size of its LSTM.
-
-    Attributes:
-        added: T + L tensors (B, 4 I): the contribution of each token to the gates of the first layer; empty with L = 1.
-        masks: (B, I) dropout masks on the recurrent outputs, on the inputs of upper layers, and on the final output; empty
-            without dropout.
-        targets: (T, L, B) the tokens from each node on.
-        closes: (T, L - 1, B) whether a chunk of 1 .. L - 1 tokens from a node ends with the end mark, which nothing can follow.
-    """
+    """Tensors of the sub-model that all nodes of a batch share. T tokens, B sentences, L longest chunk, I size of its LSTM."""
 
     softmax: ChosenLogits
+    # T + L tensors (B, 4 I): the contribution of each token to the gates of the first layer; empty with L = 1
     added: tuple[Tensor, ...]
+    # (B, I) dropout masks on the recurrent outputs, on the inputs of upper layers, and on the final output; empty without
+    # dropout
     masks: list[Tensor]
-    targets: Tensor
+    targets: Tensor  # (T, L, B) the tokens from each node on
+    # (T, L - 1, B) whether a chunk of 1 .. L - 1 tokens from a node ends with the end mark, which nothing can follow
     closes: Tensor
 
 
@@ -39,12 +35,8 @@ class SubModel(nn.Module):
     p(x_1 .. x_l) = prod_m p(x_m | before) * p(end of chunk | x_1 .. x_l), the last factor only if the chunk could continue.
 
     With ``marks`` as released, the softmax of every step has two more entries: the end of a chunk, and a start mark that no
-    chunk contains. Their probability is lost where they cannot occur, and the sum is below one.
-
-    Args:
-        size_in: E, size of the token vectors; they are also the output vectors.
-        longest: L; 1 needs one step and no recurrence.
-        released_marks: whether the marks of chunks can be predicted at every step, as in the released code.
+    chunk contains. Their probability is lost where they cannot occur, and the sum is below one (``released_marks``). Token
+    vectors of ``size_in`` are also the output vectors; ``longest`` is L, and 1 needs one step and no recurrence.
     """
 
     def __init__(
@@ -84,8 +76,7 @@ class SubModel(nn.Module):
 
     def forward(self, hidden_NBH: Tensor, first: int, shared: SubModelBatch) -> Tensor:
         """(N, B, L) log-probabilities of the chunks that begin at the nodes ``first`` .. ``first`` + N - 1, from their states;
-        arbitrary for chunks that go beyond a sentence.
-        """
+        arbitrary for chunks that go beyond a sentence."""
         nodes, columns, _ = hidden_NBH.shape
         targets = shared.targets[first : first + nodes]
         longest = targets.shape[1]
