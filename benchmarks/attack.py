@@ -1,6 +1,7 @@
 """Queries a second of the genetic attack on an LSTM classifier at the size of SST-2, four ways of asking.
 
     python benchmarks/attack.py [--run RUN] [--texts FILE] [--examples 48] [--repeats 3] [--replacement best|random]
+    python benchmarks/attack.py --published 4x256 12x768 [--examples 6] [--budget 100]
 
     together   all examples advance together: a call of the victim is one large padded batch, what an example asked before is
                answered from memory (what ``attack`` does)
@@ -15,16 +16,22 @@ of our own classifier at the size that GloVe's 50 numbers ask for: speed does no
 in, so that every side asks the same. Texts are lines of ``--texts`` (text TAB label), or made up with the lengths of SST-2's
 test sentences. All sides are timed interleaved in one run, the best of ``--repeats`` counts; ``single`` does a share of the
 examples, and its speed is measured on this share. Prints a JSON object.
+
+``--published`` attacks BERT classifiers of LAYERSxWIDTH with random weights, written to a folder and opened as ``hf:FOLDER``,
+by greedy search and particle swarm. It reports the share of CPU time outside the model, from its first call to its last one,
+and how much of that the tokenizer takes.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -93,6 +100,92 @@ def substitutes(words: list[str]) -> dict[str, tuple[str, ...]]:
     return {word: tuple(pool[i] for i in generator.choice(len(pool), 8, replace=False)) for word in pool}
 
 
+def write_bert(folder: Path, texts: list[str], shape: str) -> list[str]:
+    """Write a BERT of single texts with random weights and a tokenizer of words, and return its labels of ``texts``."""
+    import tokenizers
+    import transformers
+
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *(f"w{number}" for number in range(15_000))]
+    pieces = tokenizers.Tokenizer(
+        tokenizers.models.WordLevel({word: number for number, word in enumerate(words)}, unk_token="[UNK]")
+    )
+    pieces.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    pieces.post_processor = tokenizers.processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    marks = {"pad_token": "[PAD]", "unk_token": "[UNK]", "model_max_length": 128}
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=pieces, **marks)
+    layers, width = map(int, shape.split("x"))
+    config = transformers.BertConfig(
+        vocab_size=len(words),
+        num_hidden_layers=layers,
+        hidden_size=width,
+        num_attention_heads=width // 64,
+        intermediate_size=4 * width,
+        max_position_embeddings=128,
+        id2label=dict(enumerate(LABELS[:2])),
+    )
+    model = transformers.BertForSequenceClassification(config).eval()
+    with torch.no_grad():
+        found = model(**tokenizer(texts, padding=True, return_tensors="pt")).logits.argmax(dim=1)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return [LABELS[label] for label in found.tolist()]
+
+
+class Timed:
+    """A function that adds up its CPU seconds, and notes when it began first and ended last."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function, self.seconds, self.calls, self.first, self.last = function, 0.0, 0, 0.0, 0.0
+
+    def method(self) -> Callable[..., Any]:
+        def call(*given: Any, **named: Any) -> Any:
+            begin = time.process_time()
+            found = self.function(*given, **named)
+            self.last = time.process_time()
+            self.first, self.calls, self.seconds = self.first or begin, self.calls + 1, self.seconds + self.last - begin
+            return found
+
+        return call
+
+
+def published(shape: str, search: str, options: argparse.Namespace) -> dict[str, float]:
+    """Attack a classifier of transformers, and return where CPU time goes."""
+    import transformers
+
+    from sememekit import attack_classifier
+
+    texts = made_up_texts(options.examples)
+    model, tokenizer = transformers.BertForSequenceClassification, transformers.PreTrainedTokenizerFast
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        labels = write_bert(folder / "model", texts, shape)
+        (folder / "table.json").write_text(json.dumps(substitutes([f"w{number}" for number in range(15_000)])))
+        timed = {"model": Timed(model.forward), "tokenizer": Timed(tokenizer.__call__)}
+        model.forward, tokenizer.__call__ = timed["model"].method(), timed["tokenizer"].method()
+        try:
+            running = {"query_budget": options.budget, "constraints": "none"}
+            settings = {"candidates": {"path": str(folder / "table.json")}, "attack": running}
+            begin = time.process_time()
+            result = attack_classifier(
+                f"hf:{folder / 'model'}", texts, labels, candidates="table", search=search, settings=settings
+            )
+            whole = time.process_time() - begin
+        finally:
+            model.forward, tokenizer.__call__ = timed["model"].function, timed["tokenizer"].function
+    between = timed["model"].last - timed["model"].first
+    return {
+        "queries": sum(row["queries"] for row in result),
+        "calls": timed["model"].calls,
+        "cpu_seconds": round(whole, 3),
+        "cpu_seconds_from_first_to_last_call": round(between, 3),
+        "cpu_seconds_of_model": round(timed["model"].seconds, 3),
+        "share_outside_of_model": round(1 - timed["model"].seconds / between, 4),
+        "share_of_tokenizer": round(timed["tokenizer"].seconds / between, 4),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--texts", type=Path)
@@ -102,9 +195,19 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--replacement", choices=("best", "random"), default="best")
     parser.add_argument("--generations", type=int, default=5)
+    parser.add_argument("--published", nargs="+", metavar="LAYERSxWIDTH", help="attack classifiers of transformers instead")
+    parser.add_argument("--budget", type=int, default=100, help="most queries of an example, for --published")
     options = parser.parse_args()
     torch.manual_seed(1)
     torch.set_num_threads(1)
+    if options.published:
+        found = {
+            f"{shape}, {search}": published(shape, search, options)
+            for shape in options.published
+            for search in ("greedy", "pso")
+        }
+        print(json.dumps({"benchmark": "attack --published", "sides": found, "load": os.getloadavg()[1]}))
+        return
     if options.texts:
         texts = [example.fields[0] for example in read_examples(options.texts)[0][: options.examples]]
     else:

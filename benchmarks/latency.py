@@ -2,8 +2,11 @@
 
     sememekit quickstart --out quickstart
     python benchmarks/latency.py --runs quickstart --before OLD --out latency.json
+    python benchmarks/latency.py --generate RUN... --out generation.json
 
-``OLD`` is a folder with another version of the package; its commands run interleaved with the present ones.
+``OLD`` is a folder with another version of the package; its commands run interleaved with the present ones. ``--generate``
+measures the words a second that ``generate`` writes with each run: greedily, sampled and by a beam of five hypotheses. Texts of
+two lengths show whether the model reads its text anew for each word: then the longer text would be slower for each word.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ COMMANDS = {
     "generate": ["generate", "sdlm", "去年 美国", "--num-tokens", "10"],
     "segment, lattice model": ["segment", "--model", "lattice"],
 }
+LENGTHS = (20, 100)
 QUESTIONS = ("explain", "next_words")
 ASK = """
 import json, sys, time
@@ -50,6 +54,29 @@ print(json.dumps(taken))
 """
 
 
+def generation(runs: list[Path], repeats: int) -> dict[str, Any]:
+    """Return words a CPU second of each run, for each way and length."""
+    from sememekit.runs.generation import generate
+    from sememekit.runs.run import Run
+
+    found: dict[str, Any] = {}
+    for folder in runs:
+        run = Run.open(folder)
+        prompt = " ".join(run.vocabulary.decode(range(20, 24)))
+        ways: dict[str, dict[str, Any]] = {"greedy": {"temperature": 0.0}, "sampled": {}, "beam of 5": {"beam": 5}}
+        taken: dict[str, list[float]] = {}
+        for again in range(repeats + 1):
+            for way, options in ways.items():
+                for length in LENGTHS if again else LENGTHS[:1]:
+                    begin = time.process_time()
+                    written = len(generate(run, prompt, num_tokens=length, **options).tokens)
+                    if again:
+                        taken.setdefault(f"{way}, {length}", []).append(written / (time.process_time() - begin))
+        sizes = {"words": len(run.vocabulary), "encoder": run.task.encoder.output_size}
+        found[folder.name] = {**sizes, "words_per_second": {name: round(max(rates), 1) for name, rates in taken.items()}}
+    return found
+
+
 def main() -> None:
     """Measure, and write the medians as JSON."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -57,7 +84,14 @@ def main() -> None:
     parser.add_argument("--before", type=Path)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--out", type=Path, default=Path("latency.json"))
+    parser.add_argument("--generate", type=Path, nargs="+", metavar="RUN", help="measure only how fast these runs write")
     arguments = parser.parse_args()
+    if arguments.generate:
+        written: dict[str, Any] = generation(arguments.generate, arguments.repeats)
+        written |= {"load": os.getloadavg()[1], "date": time.strftime("%Y-%m-%d"), "machine": _machine()}
+        replace_file(arguments.out, to_json(written))
+        print(json.dumps(written, ensure_ascii=False))
+        return
     sides = {"now": Path(__file__).resolve().parents[1], **({"before": arguments.before.resolve()} if arguments.before else {})}
     lines = {name: ["-m", "sememekit", *words] for name, words in COMMANDS.items()} | {"import torch": ["-c", "import torch"]}
     taken: dict[str, dict[str, list[float]]] = {name: {side: [] for side in sides} for name in lines}

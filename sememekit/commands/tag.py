@@ -44,9 +44,9 @@ def command(
 
     loaded = load_run(run, which=which, device=device, sources=sources if is_published(run) else None)
     chosen = [word for word in (words or "").split(",") if word]
-    lines, whole = lines_of(file, errors), form == "conllu"
+    given, whole = lines_of(file, errors), form == "conllu"
     rows = tag(
-        loaded, lines, method=method or "combined", sources=sources or (), words=chosen, whole=whole, surprisal=surprisal
+        loaded, given, method=method or "combined", sources=sources or (), words=chosen, whole=whole, surprisal=surprisal
     )
     asked = f"none of the words {words} is" if chosen else "no words are"
     rows = some(rows, f"{asked} in {input_name(file)}, so nothing is tagged; give a sentence a line")

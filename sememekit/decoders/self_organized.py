@@ -104,13 +104,16 @@ class SelfOrganized(ClusterLearner, FixedTables):
         self.frequencies = occurrences / occurrences.sum()
         share = 1.0 / occurrences
         self.register_tables(weight_of_new=torch.from_numpy(share if settings.smoothing == "corrected" else 1.0 - share))
-        self.register_buffer("scores", torch.rand(num_words, num_clusters, device="cpu"))  # read now, also on the meta device
+        try:  # read now, also on the meta device
+            self.register_buffer("scores", torch.rand(num_words, num_clusters, device="cpu"))
+        except RuntimeError:
+            told = f"{num_words:,} words x {num_clusters:,} clusters take {4e-9 * num_words * num_clusters:.1f} GB"
+            raise ConfigError(f"decoder 'self_organized': {told}, beyond memory; set decoder.num_clusters=200") from None
         self.register_buffer("losses", torch.zeros(3, dtype=torch.float64))
         """Nats of clusters, nats inside clusters, and tokens, since the last assignment."""
         self.register_buffer("held_steps", torch.zeros((), dtype=torch.int64))
         """Training steps with frozen clusters; ``_held`` is a copy on the CPU."""
-        self._held = 0
-        self._ranks = ALONE
+        self._held, self._ranks = 0, ALONE
         self._seen: list[tuple[Tensor, Tensor, Tensor]] = []
         """With several ranks, the data since the last step of this rank: log p(c | h), words, and the growth of ``losses``."""
         first, self.orphaned_at_start = self._assign(None) if given is None else (given, 0)

@@ -63,14 +63,15 @@ class Asked(NamedTuple):
 def sense_logits(inputs: SenseInputs) -> Tensor:
     """Return (S, N) unnormalised logits of all senses: the exponent of Eq. (8) of Gu et al. 2018 plus the sense bias."""
     structure, contexts_RNE, words_VE, gates_KN, mixing_RK, bias_S = inputs
-    order = structure.blocks(mixing_RK.dtype)
-    words_VE = words_VE.index_select(0, order.word_at)
+    order, contexts_EX = structure.blocks(mixing_RK.dtype), contexts_RNE.flatten(0, 1).T
+    few = contexts_EX.shape[1] < len(contexts_EX)  # the narrower of scores and vectors is copied into the order of the blocks
+    table = (words_VE @ contexts_EX if few else words_VE).index_select(0, order.word_at)
     by_block = []
     for block in order.blocks:
-        weights = _edge_weights(block, mixing_RK)
+        scores_vX = table[block.words] if few else table[block.words] @ contexts_EX
+        scores_RvN = scores_vX.unflatten(1, contexts_RNE.shape[:2]).unbind(1)
         total_sN = contexts_RNE.new_zeros(())
-        for context_NE, weight in zip(contexts_RNE, weights, strict=True):
-            scores_vN = words_VE[block.words] @ context_NE.T
+        for scores_vN, weight in zip(scores_RvN, _edge_weights(block, mixing_RK), strict=True):
             total_sN = total_sN + block.of_senses(scores_vN) * block.sememes_of_sense(gates_KN, weight)
         by_block.append(total_sN)
     total_SN = torch.cat(by_block).index_select(0, order.place_of)

@@ -132,7 +132,7 @@ def _searched(
 
     def step(words_BK: Tensor, state: Any, memory: Any, count: int) -> tuple[Tensor, Tensor, Any, Tensor]:
         hidden, state = task.contexts(words_BK.flatten()[None], state)
-        values, ids = task.decoder.log_probs(hidden[0]).topk(min(count, len(vocabulary)), dim=1)
+        values, ids = task.decoder.topk_words(hidden[0], count)
         return values, ids, state, torch.zeros(len(values), dtype=torch.long, device=values.device)
 
     settings = read_settings(BeamSettings, {"beam_size": beam, "max_length": num_tokens}, "generate --beam")

@@ -123,32 +123,28 @@ class MaximumMatcher:
         return partial(MaximumMatcher, cut_latin=self._cut_latin), (self._words,)
 
     def _segment_mixed(self, chunk: str) -> list[str]:
-        words: list[str] = []
-        position = 0
+        words, position = list[str](), 0
         while (run := _LATIN.search(chunk, position)) is not None:
             base, start = position, run.start()
             for first, last, _ in self._find(chunk[base : start + self._longest]):
                 first, last = base + first, base + last
                 if first > start or (first == start and last <= run.end()):
                     break
-                words += chunk[position:first]
-                words.append(chunk[first:last])
+                words += [*chunk[position:first], chunk[first:last]]
                 position = last
             if position <= start:
-                words += chunk[position:start]
-                words.append(run.group())
+                words += [*chunk[position:start], run.group()]
                 position = run.end()
         return words + self._segment_chunk(chunk[position:])
 
     def _segment_chunk(self, chunk: str) -> list[str]:
-        words: list[str] = []
-        last = 0
+        words, last = list[str](), 0
         for start, end, _ in self._find(chunk):
-            words += chunk[last:start]
+            if start > last:  # matches mostly touch, and an empty slice costs as much as a word
+                words += chunk[last:start]
             words.append(chunk[start:end])
             last = end
-        words += chunk[last:]
-        return words
+        return words + list(chunk[last:])
 
 
 def _automaton(patterns: list[str]) -> Any:

@@ -262,3 +262,14 @@ def test_a_file_of_clusters_is_written_and_read(tmp_path: Path) -> None:
     write_clusters(tmp_path / "clusters.json", small_vocabulary(), decoder.clusters().numpy())
     again = make(read_clusters(tmp_path / "clusters.json", small_vocabulary()), start="file")
     assert torch.equal(again.clusters(), decoder.clusters())
+
+
+def test_a_table_beyond_memory_names_a_smaller_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> Tensor:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+
+    monkeypatch.setattr(torch, "rand", refuse)
+    with pytest.raises(
+        ConfigError, match=rf"{WORDS} words x 3 clusters take 0.0 GB, beyond memory; set decoder.num_clusters=200"
+    ):
+        make(num_clusters=3)
