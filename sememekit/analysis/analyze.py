@@ -131,8 +131,7 @@ def analyze(
     numbers. If V x V numbers do not fit either, the rows are a sample without replacement, the same for both runs. Headline and
     dialogue models: contexts of all target words and end marks. Arguments as ``sememekit analyze --help``; default data: the
     first run's. Raises ConfigError: the task predicts no words, or not even two contexts fit into ``memory``. Raises DataError:
-    data absent or without the split, or another vocabulary.
-    """
+    data absent or without the split, or another vocabulary."""
     opened = [Run.open(one) for one in (run, *([] if other is None else [other]))]
     tasks = [predictor(loaded.task, "analyze") for loaded in opened]
     prepared = opened[0].data(data)
@@ -227,8 +226,7 @@ def _comparison(
     """Return the predictions that differ most, in favour of either run.
 
     A prediction counts only if the better run has the target among its ``top`` words, so that one run expected the target. Each
-    word is shown once, and the unknown word is left out.
-    """
+    word is shown once, and the unknown word is left out."""
     gain, data = nats[1] - nats[0], text.data
     known = text.words != (-1 if data.vocabulary.unknown_id is None else data.vocabulary.unknown_id)
     orders = (np.argsort(-gain, kind="stable"), np.argsort(gain, kind="stable"))

@@ -50,8 +50,7 @@ def clusters(
     run: Path, *, words: Sequence[str] = (), top: int = 10, members: int = 15, save: Path | None = None, which: Which = "best"
 ) -> ClustersReport:
     """Show word clusters, and save them for ``train --clusters FILE``; arguments as ``sememekit clusters --help``. Raises
-    ConfigError: the output layer has no clusters, or ``save`` is a file of another kind. Raises DataError: an unknown word.
-    """
+    ConfigError: the output layer has no clusters, or ``save`` is a file of another kind. Raises DataError: an unknown word."""
     loaded = Run.open(run, which=which, device="cpu")
     decoder = predictor(loaded.task, "clusters").decoder
     if not isinstance(decoder, Clustered):

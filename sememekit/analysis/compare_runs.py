@@ -141,8 +141,7 @@ def compare(
 
     Raises:
         ConfigError: one side, a run in two places, language models beside classifiers, or runs whose signatures differ.
-        CheckpointError, DataError: as ``evaluate_ppl``.
-    """
+        CheckpointError, DataError: as ``evaluate_ppl``."""
     sides = [sides] if isinstance(sides, Path | str) else sides
     paths = [runs_of(side) for side in sides]
     flat = [path for side in paths for path in side]
@@ -223,8 +222,7 @@ def _of_hits(hits: npt.NDArray[Any], first: Sequence[int], second: Sequence[int]
     """Return the interval over examples; ``hits`` (n, c) say which run labels which example correctly.
 
     A bootstrap is meaningless if the two sides differ on few examples. Two single runs have Newcombe's interval instead;
-    several seeds have no interval over examples if fewer than ``FEWEST_EXAMPLES`` differ.
-    """
+    several seeds have no interval over examples if fewer than ``FEWEST_EXAMPLES`` differ."""
     if len(first) == len(second) == 1:
         every = np.ones(len(hits))
         found = intervals.rate_difference((hits[:, second[0]], every), (hits[:, first[0]], every))

@@ -62,8 +62,7 @@ class PredictedText:
 
     def context(self, position: int) -> tuple[str, ...]:
         """Return the words before a prediction: the previous and this sentence, or the last words if sentence ends are not
-        marked. A pair gives the first words of its source, an arrow, and the target so far.
-        """
+        marked. A pair gives the first words of its source, an arrow, and the target so far."""
         token = self.data.vocabulary.token
         if self.is_pairs:
             example = int(np.searchsorted(self._begins, position, side="right")) - 1

@@ -121,8 +121,7 @@ def evaluate(
 
     Raises:
         ConfigError: another override, a file of another kind at ``texts``, or either option for a task that writes no texts.
-        DataError: as ``evaluate_ppl``; or the data of a model that writes texts have no references.
-    """
+        DataError: as ``evaluate_ppl``; or the data of a model that writes texts have no references."""
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     prepared = loaded.data(data)
     if (overrides or texts is not None) and not declares(loaded.task, TextWriter):
@@ -234,8 +233,7 @@ def evaluate_seeds(folder: Path, read: Callable[[Path], PerplexityReport | Metri
 
     Raises:
         CheckpointError: no such runs, or one without a checkpoint.
-        ConfigError: signatures of the runs differ; and the errors of ``read``.
-    """
+        ConfigError: signatures of the runs differ; and the errors of ``read``."""
     if not (runs := seed_runs(folder)):
         raise CheckpointError(f"{folder} is no folder of runs seed-1, seed-2, ...; give one that 'train --seeds' wrote")
     reports = []

@@ -92,8 +92,7 @@ def evaluate_ppl(
     training, or 1 with an ``adaptation`` (cache, dynamic evaluation, or both). The run is not changed; dynamic evaluation
     stores gradient statistics in its folder. Other arguments as ``sememekit evaluate-ppl --help``. Raises ConfigError: the task
     predicts no words, or ``by`` is given and there is no graph. Raises DataError: the data are absent, lack the split, or have
-    another vocabulary. Raises GraphError: the graph is of another vocabulary.
-    """
+    another vocabulary. Raises GraphError: the graph is of another vocabulary."""
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     texts = open_texts([loaded], TextReading(split, data, batch_size, adaptation), "evaluate-ppl", grouped=bool(by))
     used = loaded.graph if graph is None else given_graph(graph, loaded)
@@ -104,8 +103,7 @@ def evaluate_ppl(
 
 def report_of(scored: RunText, graph: SememeGraph | None, kinds: Sequence[WordKind] = ()) -> PerplexityReport:
     """Return the report of one scored text, with a table for each grouping of the ``kinds``. Figures per character and byte
-    divide by the size of the whole split. Pairs lack these figures, since the size of their targets is unknown.
-    """
+    divide by the size of the whole split. Pairs lack these figures, since the size of their targets is unknown."""
     loaded, data, scoring, sums = scored.run, scored.data, scored.scoring, scored.sums
     split, total, lengths = scored.text.split, sums.total, scoring.source_lengths
     size = data.signature.splits[split]

@@ -57,8 +57,7 @@ class Predictions:
 
     def __iter__(self) -> Iterator[LabelPrediction]:
         """A prediction for each example, 1,024 read at once; blank lines give none. Raises DataError: a line that is no example
-        of this model, with file and line.
-        """
+        of this model, with file and line."""
         kind = self.classifier.kind
         labels = {*self.classifier.labels, *kind.spelled, *kind.left_out}
         with nullcontext([Opened(None, "stdin")]) if self._file is None else opened(self._file, kind, self._faults) as files:

@@ -31,8 +31,7 @@ def perplexity_signature(
 
     The text is named by the start of the SHA-256 of its ids, the vocabulary by its fingerprint. ``chunk:any`` says that the
     value does not depend on how many tokens are read at once, ``log_shift:none`` that nothing is added to a probability.
-    ``adaptation`` has the parts that a cache or dynamic evaluation adds or replaces; it is empty without both.
-    """
+    ``adaptation`` has the parts that a cache or dynamic evaluation adds or replaces; it is empty without both."""
     signature, size = data.signature, data.signature.splits[split]
     parts = {
         "protocol": PROTOCOL_VERSION,
@@ -65,8 +64,7 @@ def of_text(signature: str, *, adapted: bool = True) -> str:
     """A signature without the parts of the model: the rule that sums the paths of a lattice, and intended differences.
 
     Args:
-        adapted: keep the parts of a cache or dynamic evaluation.
-    """
+        adapted: keep the parts of a cache or dynamic evaluation."""
     left_out = _OF_THE_MODEL if adapted else (*_OF_THE_MODEL, *_LEARNED_WHILE_READING)
     return "|".join(part for part in signature.split("|") if part.split(":", 1)[0] not in left_out)
 
@@ -76,8 +74,7 @@ def label_signature(data: PreparedData, split: str) -> str:
 
     ``text`` is the start of the SHA-256 over the checksums of the files of the split. ``examples`` has their number, and the
     start of the SHA-256 over their lengths in words and their labels. The vocabulary is left out, since classifiers with other
-    vocabularies label the same texts. ``data`` must have labels.
-    """
+    vocabularies label the same texts. ``data`` must have labels."""
     signature, summary = data.signature, data.signature.examples
     assert summary is not None
     assert summary.labels is not None
@@ -224,8 +221,7 @@ def open_texts(
 
     Raises:
         ConfigError: a run without such a figure; different figures, signatures or dtypes; or an unsuitable option.
-        DataError: the data are absent, lack the split, or have another vocabulary.
-    """
+        DataError: the data are absent, lack the split, or have another vocabulary."""
     texts = [RunText(run, text, command, figures, grouped) for run in runs]
     for other in texts[1:]:
         check_comparable(texts[0].side, other.side)

@@ -267,8 +267,7 @@ def split_marks(text: str) -> list[tuple[str, bool]]:
     narrow ``%`` is a mark like the wide one.
 
     >>> split_marks("１９９８年，ＷＴＯ——")
-    [('１９９８', True), ('年', False), ('，', True), ('ＷＴＯ', True), ('——', True)]
-    """
+    [('１９９８', True), ('年', False), ('，', True), ('ＷＴＯ', True), ('——', True)]"""
     return [(match[0], match["text"] is None) for match in _STRETCH.finditer("".join(text.split()))]
 
 

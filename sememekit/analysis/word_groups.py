@@ -119,8 +119,7 @@ def word_kinds(by: str, trained: npt.NDArray[np.int64], graph: SememeGraph | Non
 
     Args:
         trained: (V,) counts of the words in the training text.
-        graph: the sememes of the words; None is enough where ``reads_graph`` says so.
-    """
+        graph: the sememes of the words; None is enough where ``reads_graph`` says so."""
     band = np.digitize(trained, COUNT_BANDS)
     bands = [(name, band == number) for number, name in enumerate(band_names()) if (band == number).any()]
     if graph is None or not reads_graph(by):

@@ -181,8 +181,7 @@ def baseline(
 
     ``lead`` counts words of the segmented data, or characters without white space. ``rouge_by`` are names of
     :data:`sememekit.measure.rouge.PRESETS`, none for the ROUGE of the data set. Raises ConfigError: an unknown lead or preset,
-    or a data set without a default. Raises DataError: the data are absent, are no pairs, or lack the split.
-    """
+    or a data set without a default. Raises DataError: the data are absent, are no pairs, or lack the split."""
     prepared = PreparedData.open(data)
     dataset = prepared.signature.dataset
     originals = prepared.examples(split).originals if prepared.signature.examples is not None else None

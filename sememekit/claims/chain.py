@@ -104,8 +104,7 @@ def steps_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path, seeds: i
         file, claim: a claim with a small protocol, and its file.
         out, root: the folders of results, and of corpora and lexicons, ``{root}`` in the file.
         seeds: number of seeds; 0 for the claim's number.
-        tiny: a tenth of the text, one epoch and tiny layers, only to test the commands.
-    """
+        tiny: a tenth of the text, one epoch and tiny layers, only to test the commands."""
     trials = []
     for arm, seed, (name, run) in _names(file, claim, seeds, tiny):
         steps, typed = (_steps(file, arm, seed, (name, run), *at, tiny) for at in ((out, root), (SHOWN_OUT, SHOWN_ROOT)))
@@ -122,8 +121,7 @@ def result_names(file: ClaimFile, claim: PaperClaim, seeds: int = 0, tiny: bool 
 def timings_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path) -> list[Timing]:
     """Return the update timings of the claim's two models, and of the baseline and the other model after a rate cut.
 
-    A claim on one model has no timing; claims with equally trained models share one. See ``steps_of``.
-    """
+    A claim on one model has no timing; claims with equally trained models share one. See ``steps_of``."""
     timings = []
     for name, arms in _timed(file, claim).items():
         steps: dict[Step, None] = {}

@@ -40,8 +40,7 @@ def words_of_bash() -> Iterator[None]:
     """Give completions of bash the words as they were typed, inside the block.
 
     bash breaks ``--set decoder.preset=pa`` at ``=`` and ``--source list:h`` at ``:``, passes the parts as words, and replaces
-    only the last part. So the parts are joined here, and only the last part of each completion is printed.
-    """
+    only the last part. So the parts are joined here, and only the last part of each completion is printed."""
     if os.environ.get("_SEMEMEKIT_COMPLETE") != "complete_bash":
         yield
         return

@@ -247,8 +247,7 @@ def choose(
         instead: what to type in place of an option that does not fit.
 
     Raises:
-        ConfigError: an option was typed that this kind does not take.
-    """
+        ConfigError: an option was typed that this kind does not take."""
     from sememekit.runs.plan import KIND_NAMES
 
     names = {kind: {name for one in taken for name in _options_of(one)} for kind, taken in takers.items()}

@@ -29,8 +29,7 @@ _ESCAPED = {code: f"\\u{code:04x}" for code in _CONTROLS}
 def shown(text: str) -> str:
     """Return the text with control characters as visible signs (ESC as ``␛``), so that a terminal does not execute them.
 
-    Line ends and tabs stay. C1 controls and direction marks become ``\N{REPLACEMENT CHARACTER}``.
-    """
+    Line ends and tabs stay. C1 controls and direction marks become ``\N{REPLACEMENT CHARACTER}``."""
     return text.translate(_CONTROLS)
 
 

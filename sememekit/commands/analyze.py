@@ -37,8 +37,7 @@ def command(
     """Rank of the log-probabilities, divergence of the predictions, and where two models differ.
 
     For classifiers: accuracy by kinds of examples, and the words and sememes that move decisions most, found by removing one at
-    a time in --contexts examples (default: 200).
-    """
+    a time in --contexts examples (default: 200)."""
     check_outputs(html, figure)
     from sememekit.notebook.run import ANALYZERS, load_run
 

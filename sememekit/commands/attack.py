@@ -114,8 +114,7 @@ def command(
 ) -> None:
     """Adversarial attack on a classifier by replacing words: success rate, queries and changes, with intervals.
 
-    A signal stops the attack with exit code 75; finished examples are kept, and --resume continues.
-    """
+    A signal stops the attack with exit code 75; finished examples are kept, and --resume continues."""
     check_outputs(None, figure)
     if folders is not None:
         if others := others_typed(context, {"folders", "html", "figure", "json", "quiet"}):

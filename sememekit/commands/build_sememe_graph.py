@@ -36,8 +36,7 @@ def command(
 ) -> None:
     """Give each word of the data its senses and their sememes, and print the coverage.
 
-    Give at least one --source.
-    """
+    Give at least one --source."""
     from sememekit.jobs.build_sememe_graph import build_sememe_graph
 
     if not sources:

@@ -39,8 +39,7 @@ def command(
     """Reassign the words of a trained model to clusters by its training text (E-step), and continue training (M-step).
 
     Without --epochs no weight changes, and the perplexity usually gets worse, because the vectors have not adapted. Without
-    --out the checkpoint is replaced atomically. train --resume continues either run, also after an interrupted M-step.
-    """
+    --out the checkpoint is replaced atomically. train --resume continues either run, also after an interrupted M-step."""
     from sememekit.jobs.cluster_update import cluster_update
     from sememekit.training import StepReport
 

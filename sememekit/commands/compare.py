@@ -46,8 +46,7 @@ def command(
 
     Models: perplexity of the best checkpoints on one text, or accuracy on the same examples, then the best validation at equal
     updates and at equal training time (of the faster side). A difference has three intervals: over sentences or examples (drawn
-    in pairs), over seeds, and over both. Runs with different signatures are refused.
-    """
+    in pairs), over seeds, and over both. Runs with different signatures are refused."""
     if Path(first).is_file():
         _texts(context, [first, *others], by, seed, json)
         return

@@ -69,8 +69,7 @@ def command(
     tag. --explanations scores how often the next word has the sememes that explain lists; baselines: raw gates, training
     frequency and random order, with 95 % intervals over sentences (docs/explaining.md).
 
-    RUN may be a folder of train --seeds: this prints the metrics of each seed, with mean and standard deviation.
-    """
+    RUN may be a folder of train --seeds: this prints the metrics of each seed, with mean and standard deviation."""
     from sememekit.notebook.run import load_run
     from sememekit.reports.metrics import parts
     from sememekit.runs.published import is_published

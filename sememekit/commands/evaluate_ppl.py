@@ -76,8 +76,7 @@ def command(
 
     RUN may be a folder of train --seeds: this prints the perplexity of each seed, with mean and standard deviation.
 
-    With --cache or --dynamic the model learns from the text as it reads (docs/perplexity.md); the run does not change.
-    """
+    With --cache or --dynamic the model learns from the text as it reads (docs/perplexity.md); the run does not change."""
     from sememekit.analysis.evaluate import SeedsReport, evaluate_seeds
     from sememekit.analysis.evaluate_ppl import PerplexityComparison, PerplexityReport, compare_ppl, evaluate_ppl
     from sememekit.protocols.adaptation import read_adaptation

@@ -54,8 +54,7 @@ def command(
     and dialogue models: the written text, with sememes and attention of each word. Lattice models: the chunks of a raw sentence
     with their posteriors, as a picture with --html; with --embeddings the contexts in --split (default: valid) where each
     embedding of the words wins. Classifiers: the label of a text, or of a pair (explain RUN PREMISE HYPOTHESIS), and the
-    influence of each word and sememe on it.
-    """
+    influence of each word and sememe on it."""
     check_outputs(html, figure)
     from sememekit.notebook.run import EXPLAINERS, load_run
     from sememekit.runs.published import is_published

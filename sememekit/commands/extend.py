@@ -51,8 +51,7 @@ def command(
     Old words keep their vectors, and the probabilities of all words sum to one. New words take probability from <unk>. A word
     without sememes in FILE gets its sememes from --source; without any, only its characters count.
 
-    With --against: perplexity of a text with the new words, under RUN (where they share <unk>) and under RUN2.
-    """
+    With --against: perplexity of a text with the new words, under RUN (where they share <unk>) and under RUN2."""
     with_words = {"--words", "--out", "--source", "--side", "--lemmas", "--prior", "--which"}
     if unread := [name for name in others_typed(context, ()) if name in (with_words if against else {"--split"})]:
         fail_usage(f"{' and '.join(unread)}: this is for {'--words FILE' if against else '--against RUN2'}; leave it out")

@@ -55,8 +55,7 @@ def command(
 ) -> None:
     """Generate text from a prompt or each line of stdin; headline and dialogue models write a text for each line of --input.
 
-    The output of --input has a text a line, with --json an object a line; --set task.search.KEY=VALUE changes the search.
-    """
+    The output of --input has a text a line, with --json an object a line; --set task.search.KEY=VALUE changes the search."""
     from sememekit.runs.generation import generate, stream_words
     from sememekit.runs.run import Run as LoadedRun
 

@@ -72,8 +72,7 @@ def command(
 
     With --suggest it proposes sememes for words without annotation, and --dump writes them as a table to be corrected.
 
-    With --change it writes an overlay: a small text file of changes to the graph of a trained run.
-    """
+    With --change it writes an overlay: a small text file of changes to the graph of a trained run."""
     if change is not None and (taken := next((value for value in change if value.startswith("--") and value != "--"), None)):
         fail_usage(f"--change takes two values, and {taken} was taken for one; give both: --change WORD '+SEMEME -SEMEME'")
     words = words or []

@@ -30,8 +30,7 @@ def command(
     """Print the label of each text and the probability of every label, TAB between; the first line names the columns.
 
     FILE may be .jsonl, .csv or a table, packed or not; labels in it are not read. A first line that names its columns, such as
-    "text TAB label", is a header. Blank lines stay blank, so that the table can be pasted beside the file.
-    """
+    "text TAB label", is a header. Blank lines stay blank, so that the table can be pasted beside the file."""
     from sememekit.analysis.predict import PredictionReport, predict
     from sememekit.runs.run import Run as LoadedRun
 

@@ -100,8 +100,7 @@ def command(
 ) -> None:
     """Turn a corpus into a folder of prepared data that every other command reads.
 
-    Defaults depend on the data set. A killed run continues after its last finished part.
-    """
+    Defaults depend on the data set. A killed run continues after its last finished part."""
     from sememekit.jobs.preprocess import preprocess
     from sememekit.prepare.settings import PreprocessSettings
 

@@ -38,8 +38,7 @@ def command(
     """Share a run: weights as safetensors, plan as JSON, vocabulary and other files, and a model card.
 
     sememekit pull makes it a run again, without the optimiser state. --card writes the card alone, in Markdown: figures, data,
-    sememes, settings and versions; you add the licence.
-    """
+    sememes, settings and versions; you add the licence."""
     if (card is None) == (target is None):
         raise ConfigError("push takes FOLDER or hf://OWNER/NAME, or --card FILE for the model card alone")
     if card is not None:

@@ -50,8 +50,7 @@ def command(
     """Tour in minutes: a softmax and a sememe model compared and explained, and words found in raw characters.
 
     A second call shows finished steps and continues with the others. --set changes both models that are compared. Text is cut
-    at its blanks; if most sentences are Chinese without blanks, by the words of the lexicon (--segmenter fmm).
-    """
+    at its blanks; if most sentences are Chinese without blanks, by the words of the lexicon (--segmenter fmm)."""
     with stop_signals(patient=True, lasting=True) as asked_to_stop:  # loading torch takes seconds, in which one may come
         from sememekit.jobs.quickstart import quickstart
         from sememekit.reports.quickstart import VIEWS

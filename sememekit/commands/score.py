@@ -36,8 +36,7 @@ def command(
     """Loss (surprisal, nats) of every word, TAB between; the first line names the columns, read_as is the word as read.
 
     A word without context has no loss. Headline and dialogue models score the words of the target and its end, given the
-    source. With --overlay a last column has the loss with changed annotation; stderr has the sums of both.
-    """
+    source. With --overlay a last column has the loss with changed annotation; stderr has the sums of both."""
     from sememekit.analysis.score import OverlaidScoreReport, OverlaidToken, OverlaySums, ScoreReport, score
     from sememekit.runs.run import Run as LoadedRun
 

@@ -36,8 +36,7 @@ def command(
 ) -> None:
     """Cut lines into words and write them to stdout, a space between words.
 
-    With --model RUN a trained lattice model cuts, and white space in a line ends a word.
-    """
+    With --model RUN a trained lattice model cuts, and white space in a line ends a word."""
     from sememekit.text.reading import FaultCounter
 
     name = input_name(file)

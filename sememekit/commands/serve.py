@@ -44,8 +44,7 @@ def command(
 ) -> None:
     """Open a local page on trained models: type a context, change annotations, attack a text; and a REST endpoint.
 
-    Nothing leaves the machine. Stop it with Ctrl-C; what was saved stays.
-    """
+    Nothing leaves the machine. Stop it with Ctrl-C; what was saved stays."""
     if not (find_spec("fastapi") and find_spec("uvicorn")):
         raise ConfigError("serve needs FastAPI and uvicorn; run: pip install 'sememekit[serve]'")
     from sememekit.serve.app import make_app

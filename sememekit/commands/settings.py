@@ -26,8 +26,7 @@ def command(
 ) -> None:
     """List every setting of --set SLOT.KEY=VALUE, with its meaning, its values and its default.
 
-    Settings of preprocess and of other commands without --set are options: see COMMAND --help.
-    """
+    Settings of preprocess and of other commands without --set are options: see COMMAND --help."""
     from sememekit.runs.slots import SettingsList, has_variants, settings_slots, settings_table, slot_info
 
     if slot is None:

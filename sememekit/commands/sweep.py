@@ -64,8 +64,7 @@ def command(
 
     Each trial is a run folder, OUT/trial-0001 and so on. No settings are tried twice: the sweep ends when all combinations are
     tried, even with budget left. OUT/best.toml has the best settings, as a recipe for train. The same command continues an
-    interrupted sweep; only its budget may change. The exit code is 1 if all trials failed.
-    """
+    interrupted sweep; only its budget may change. The exit code is 1 if all trials failed."""
     if out is None:
         fail_usage("missing option '--out': the folder of the sweep")
     if not over:

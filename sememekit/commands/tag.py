@@ -36,8 +36,7 @@ def command(
 ) -> None:
     """Tag each word of a text with its senses, their probabilities and sememes, and its surprisal (nats).
 
-    The first lines name the run, the method, and the accuracy of the method if 'eval RUN --senses GOLD' measured it.
-    """
+    The first lines name the run, the method, and the accuracy of the method if 'eval RUN --senses GOLD' measured it."""
     from sememekit.analysis.senses.tagging import header_of, tag
     from sememekit.notebook.run import load_run
     from sememekit.runs.published import is_published

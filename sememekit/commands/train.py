@@ -96,8 +96,7 @@ def command(
     A signal stops the run after the current step with a checkpoint and exit code 75; --resume continues there. --seeds trains
     several runs and prints their mean and standard deviation, also in OUT/seeds.json. --from starts a new run from the plan
     and best weights of a finished one; options override the plan, and epochs worse than the start are discarded.
-    "torchrun --nproc_per_node=N -m sememekit train ..." trains one model in N processes.
-    """
+    "torchrun --nproc_per_node=N -m sememekit train ..." trains one model in N processes."""
     if seeds is None and jobs is not None:
         fail_usage("--jobs is how many of several seeds are trained at a time; add --seeds 1,2,3")
     if seeds is None and engine is not None:

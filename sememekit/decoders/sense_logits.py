@@ -88,8 +88,7 @@ def normaliser_and_score(
 
     The hand-written backward pass keeps the products with the words and the unnormalised sense probabilities, and recomputes
     the gates, so that no tensor of R x S x N exists. For a compiler, which cannot trace writes into parts of tensors, the same
-    sums use plain operations.
-    """
+    sums use plain operations."""
     if torch.compiler.is_compiling() and correction_V is None:
         return _traced(inputs, target_N)
     structure, contexts_RNE, words_VE, gates_KN, mixing_RK, bias_S = inputs
@@ -262,8 +261,7 @@ def likelihood(
 ) -> Likelihood:
     """Compute the likelihood of target words from the logits of all senses; sense s is at ``place_of[s]``.
 
-    ``logits_Sn`` is overwritten. ``offset_S`` is added to the logits in the normaliser, except for the target.
-    """
+    ``logits_Sn`` is overwritten. ``offset_S`` is added to the logits in the normaliser, except for the target."""
     sense_Mn, real_Mn = structure.senses_of(target_n)
     place_Mn = place_of[sense_Mn]
     own_Mn = logits_Sn.gather(0, place_Mn)
@@ -280,8 +278,7 @@ def grad_of_logits(kept: Sequence[Tensor], by_normaliser_n: Tensor, by_score_n: 
     """Return the gradient of the logits (S, n) in ``memory``, from ``raised_Sn``, ``place_Mn`` and ``share_Mn`` of a
     ``Likelihood``.
 
-    ``by_normaliser_n`` is the gradient of the normaliser, already divided by ``total_n``: n divisions instead of S n.
-    """
+    ``by_normaliser_n`` is the gradient of the normaliser, already divided by ``total_n``: n divisions instead of S n."""
     raised_Sn, place_Mn, share_Mn = kept
     grad_Sn = torch.mul(raised_Sn, by_normaliser_n, out=piece(memory, raised_Sn.shape))
     return grad_Sn.scatter_add_(0, place_Mn, share_Mn * by_score_n)

@@ -186,8 +186,7 @@ class SenseStructure(FixedTables):
     def of_words(self, words: Tensor) -> tuple[SenseStructure, Tensor]:
         """Return the structure of the distinct words (W,), and the numbers (S',) of their senses in the whole.
 
-        Words and senses are renumbered; sets, sememes and C[k, s] (which counts the senses of the whole graph) stay.
-        """
+        Words and senses are renumbered; sets, sememes and C[k, s] (which counts the senses of the whole graph) stay."""
         sense_offsets, senses = ranges(self.sense_offsets, words)
         sets = (self.set_of_sense[senses], self.set_offsets, self.set_sememes, self.squared_degree)
         return SenseStructure(sense_offsets, *sets, self.num_sememes, self.most_senses), senses
@@ -195,8 +194,7 @@ class SenseStructure(FixedTables):
     def senses_of(self, words: Tensor) -> tuple[Tensor, Tensor]:
         """Return all senses of ``words`` (N,), padded to M: (M, N) senses, and (M, N) which are real.
 
-        A fixed M makes the shape known in advance, without waiting for the device.
-        """
+        A fixed M makes the shape known in advance, without waiting for the device."""
         first = self.sense_offsets[words]
         count = self.sense_offsets[words + 1] - first
         rank = torch.arange(self.most_senses, device=words.device)[:, None]
@@ -212,8 +210,7 @@ class SenseStructure(FixedTables):
     def blocks(self, dtype: torch.dtype) -> SenseBlocks:
         """The senses in blocks, with C[k, s] in ``dtype``: of some thousand senses on CPU, elsewhere in one.
 
-        Built at the first call on a device, as ordinary tensors even in inference mode, so that training can use them.
-        """
+        Built at the first call on a device, as ordinary tensors even in inference mode, so that training can use them."""
         key = (self.sense_offsets.device, dtype)
         if key not in self._blocks:
             with torch.inference_mode(False):

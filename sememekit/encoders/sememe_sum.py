@@ -60,8 +60,7 @@ class SememeSum(FixedTables):
         """pi of each of ``tokens``.
 
         On a CPU, where this needs no synchronisation, repeated sets of a batch are summed once, which saves about half of the
-        sums in a text.
-        """
+        sums in a text."""
         sets = self.set_of_word[tokens]
         if sets.device.type == "cpu" and not torch.compiler.is_compiling():
             sets, where = torch.unique(sets, return_inverse=True)
@@ -98,8 +97,7 @@ def further_words(module: nn.Module, sets: Sequence[Sequence[int]]) -> Iterator[
     """Give every ``SememeSum`` of ``module`` further words inside the block: ids V, V + 1, ... with the sememes in ``sets``.
 
     This answers questions such as: what is the effect of a word without one of its sememes? Yields V, the first new id; 0 if no
-    part of the module reads sememes.
-    """
+    part of the module reads sememes."""
     sums = [part for part in module.modules() if isinstance(part, SememeSum)]
     before = [(part, part.set_of_word, part.lists) for part in sums]
     try:
@@ -129,16 +127,14 @@ class CustomRecurrentLayer(nn.Module, ABC):
     def forward(self, x: Tensor, pi: Any, state: State) -> State:
         """Return every state of the sequence, outputs first: (T, B, H) each, in the order of the tensors (B, H) of ``state``.
 
-        ``x`` is (T, B, E); ``pi`` is a ``Pi`` of (T, B), the sum of each word's sememes, or None where it is unused.
-        """
+        ``x`` is (T, B, E); ``pi`` is a ``Pi`` of (T, B), the sum of each word's sememes, or None where it is unused."""
 
 
 def initialise(module: nn.Module, way: Initialisation, size: int) -> None:
     """Initialise the linear maps and torch's own recurrent modules inside ``module``.
 
     ``uniform`` in +-1 / sqrt(H), biases too, as torch's recurrent modules; ``kaiming`` is Normal with variance 2 / fan-in and
-    biases 0, as the released sememe cells.
-    """
+    biases 0, as the released sememe cells."""
     for name, parameter in module.named_parameters():
         if way == "uniform":
             nn.init.uniform_(parameter, -(size**-0.5), size**-0.5)

@@ -61,8 +61,7 @@ class Engine(ABC):
         submit: Callable[..., Future[Any]] | None = None,
     ) -> Iterator[tuple[int, Result]]:
         """Yield (index, result) of every item as soon as it is known. Raises the exception of the first failed call; calls that
-        have not begun are dropped. ``look`` is called a few times a second; ``submit`` begins calls (default: the method).
-        """
+        have not begun are dropped. ``look`` is called a few times a second; ``submit`` begins calls (default: the method)."""
         size = -(-len(items) // self.num_workers) if self.starts_slowly and items else 1
         groups = [list(range(first, min(first + size, len(items)))) for first in range(0, len(items), size)]
         begin = submit or self.submit
@@ -114,8 +113,7 @@ def read_options(name: str, text: str) -> Mapping[str, str]:
 def engine_of(spec: str) -> tuple[type[Engine], str]:
     """Return class and options of ``--engine NAME``, ``NAME:OPTIONS`` or ``package.module:Class``, without starting it.
 
-    Raises ConfigError: an unknown name.
-    """
+    Raises ConfigError: an unknown name."""
     name, _, options = spec.partition(":")
     if name not in ENGINES and options:
         name, options = spec, ""
@@ -125,8 +123,7 @@ def engine_of(spec: str) -> tuple[type[Engine], str]:
 def open_engine(spec: str, num_workers: int, folder: Path) -> Engine:
     """The engine of ``--engine``; ``folder`` is for its files.
 
-    Raises ConfigError: an unknown name, options that do not fit, or a package that is not installed.
-    """
+    Raises ConfigError: an unknown name, options that do not fit, or a package that is not installed."""
     if num_workers < 1:
         raise ConfigError(f"--workers {num_workers}: 1 or more is needed")
     kind, options = engine_of(spec)

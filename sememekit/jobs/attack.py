@@ -83,8 +83,7 @@ class Share(NamedTuple):
     def run(self) -> tuple[int, int]:
         """Attack the examples that the file of the share lacks; return the number of queried texts and of calls.
 
-        Raises DataError: the data differ from the data of the command.
-        """
+        Raises DataError: the data differ from the data of the command."""
         os.chdir(self.call.folder)
         with redirect_stdout(sys.stderr):  # what a victim prints is no result
             return self._attack(_opened(self.call))
@@ -112,8 +111,7 @@ def run_on_engine(
 ) -> bool:
     """Attack the unfinished examples on an engine; return whether a signal came.
 
-    Raises EngineError: a process was lost; ``--resume`` continues from there.
-    """
+    Raises EngineError: a process was lost; ``--resume`` continues from there."""
     folder = begun.folder.path / _SHARES
     folder.mkdir()
     left = [example.index for example in begun.left()]
@@ -193,8 +191,7 @@ def attack(
         asked_to_stop: whether a signal came (default: signals are watched here).
 
     Raises:
-        ConfigError, DataError, CheckpointError: something cannot be used, or the victim failed on every example.
-    """
+        ConfigError, DataError, CheckpointError: something cannot be used, or the victim failed on every example."""
     if out is None:
         raise ConfigError("attack needs --out DIR, a folder for the results")
     engine_of(engine)  # a wrong name is told before the victim is opened

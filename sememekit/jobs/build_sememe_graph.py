@@ -33,8 +33,7 @@ def build_sememe_graph(
     Raises:
         ConfigError: no source, a source without a format, or another kind of file at ``out``.
         DataError: a lexicon or the folder cannot be read.
-        GraphError: the graph cannot be built.
-    """
+        GraphError: the graph cannot be built."""
     sources = [sources] if isinstance(sources, str) else sources
     if not sources:
         raise ConfigError("build-sememe-graph: name at least one lexicon, as in --source open or --source hownet2000:PATH")

@@ -46,8 +46,7 @@ def cluster_update(
     Raises:
         CheckpointError: no run, a torn one, or ``out`` is taken.
         ConfigError: the run learns no clusters, or the M-step would discard a later snapshot.
-        DataError: the data are absent, lack a split, or have another vocabulary.
-    """
+        DataError: the data are absent, lack a split, or have another vocabulary."""
     loaded, task, decoder = _opened(run, epochs, running_passes, out, which=which, device=device, dtype=dtype)
     prepared = loaded.data(data)
     prepared.tokens(split), prepared.tokens("train")  # a missing split is an error before the long reading

@@ -38,8 +38,7 @@ def preprocess(
 
     Raises:
         ConfigError: for settings that do not fit.
-        DataError: unusable sources, with file and line, or an output folder with other content.
-    """
+        DataError: unusable sources, with file and line, or an output folder with other content."""
     if not isinstance(settings, PreprocessSettings):
         settings = read_settings(PreprocessSettings, settings or {}, "the settings of preprocess")
     given = read_given_words(settings.vocabulary) if settings.vocabulary is not None else None

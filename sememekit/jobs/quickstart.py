@@ -83,8 +83,7 @@ def quickstart(
     Raises:
         ConfigError: ``out`` holds something else or was begun with other settings, or an option is out of range.
         DataError: there is no text to read, or too little of it.
-        TrainingError: a model could not be trained.
-    """
+        TrainingError: a model could not be trained."""
     if segmenter and text is None:
         raise ConfigError("quickstart --segmenter: the newspaper is cut into words already; use it with --text FILE")
     options: dict[str, Sequence[object]] = {"--text": [text], "--source": sources, "--segmenter": [segmenter]}
@@ -113,8 +112,7 @@ def quickstart(
 def _alone(out: Path) -> AbstractContextManager[None]:
     """Lock a quickstart folder, since a second quickstart there would remove files of the first.
 
-    Raises ConfigError: the folder has other content, or is locked.
-    """
+    Raises ConfigError: the folder has other content, or is locked."""
     first = {f".{SETTINGS}.writing", _LOCK}  # of one that was killed in its first moment
     ours = not out.exists() or (out / SETTINGS).is_file() or (out.is_dir() and {path.name for path in out.iterdir()} <= first)
     if not ours:
@@ -242,8 +240,7 @@ def _table(out: Path, seed: int, device: str, overrides: Sequence[str], name: st
 def schedule_for(tokens: int) -> list[str]:
     """Return overrides: epochs for a text of ``tokens`` words, and a decay to the same final rate.
 
-    The overrides also allow more epochs near the unigram baseline, since epochs are short.
-    """
+    The overrides also allow more epochs near the unigram baseline, since epochs are short."""
     usual = load_recipe("quickstart/softmax")["schedule"]
     epochs = min(MOST_EPOCHS, round(usual["epochs"] * USUAL_WORDS / tokens))
     if epochs <= usual["epochs"]:

@@ -235,8 +235,7 @@ class Study:
     def _ask(self) -> Trial:
         """The next proposal. Its number is the random seed, so that an interrupted sweep makes the same proposals.
 
-        If combinations can be enumerated, tried ones are not proposed again: another is drawn instead.
-        """
+        If combinations can be enumerated, tried ones are not proposed again: another is drawn instead."""
         seed = (self.seed * 100_003 + len(self.study.trials)) % 2**32
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

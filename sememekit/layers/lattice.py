@@ -20,15 +20,13 @@ def log_marginal(scores: Tensor, lengths: Tensor) -> Tensor:
     """(B,) the logarithm of the sum over all paths of the product of their edges, log sum_S prod_(edges of S) exp(score).
 
     Its gradient is the posterior of each edge, computed by the backward recursion instead of back-propagation. A sentence
-    without any path has -inf, and no gradient.
-    """
+    without any path has -inf, and no gradient."""
     return _LogMarginal.apply(scores, lengths)
 
 
 def forward_scores(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     """Forward recursion: alpha_j = log sum over the edges that end at j of exp(alpha_i + score). Returns alpha (B, T + 1) in
-    float64, and its value at the end of each sentence (B,).
-    """
+    float64, and its value at the end of each sentence (B,)."""
     alpha = _recur(scores.double().logsumexp(-1), torch.logsumexp)
     return alpha, _at(alpha, lengths)
 
@@ -53,8 +51,7 @@ def backward_scores(scores: Tensor, lengths: Tensor) -> Tensor:
 def edge_posteriors(scores: Tensor, lengths: Tensor) -> Tensor:
     """Return (B, T, L, E) the posterior of each edge given the sentence; zero after its end.
 
-    The posteriors of all edges that cover a token sum to one. In the dtype of ``scores``.
-    """
+    The posteriors of all edges that cover a token sum to one. In the dtype of ``scores``."""
     inside = _inside(scores, lengths)
     alpha, total = forward_scores(inside, lengths)
     beta = backward_scores(inside, lengths)
@@ -65,8 +62,7 @@ def edge_posteriors(scores: Tensor, lengths: Tensor) -> Tensor:
 
 def best_path(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     """Return the path with the largest product of edges (Viterbi; ties: shorter last edge) as (B,) log-scores in float64, and
-    (B, T, L, E) booleans of its edges: -inf and no edges for a sentence without a path.
-    """
+    (B, T, L, E) booleans of its edges: -inf and no edges for a sentence without a path."""
     best = _recur(scores.double().amax(-1), torch.amax)
     arrivals = _begins(best, scores.shape[2]).unsqueeze(-1) + scores.double()
     value = _at(best, lengths)
@@ -76,8 +72,7 @@ def best_path(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
 def sample_path(scores: Tensor, lengths: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """Draw a path for each sentence from the posterior: (B, T, L, E) booleans of its edges; none without a path.
 
-    Drawing goes from the end to the start: the edge into a node by exp(alpha_i + score - alpha_j), as Gumbel-max.
-    """
+    Drawing goes from the end to the start: the edge into a node by exp(alpha_i + score - alpha_j), as Gumbel-max."""
     alpha, total = forward_scores(scores, lengths)
     arrivals = _begins(alpha, scores.shape[2]).unsqueeze(-1) + scores.double()
     noise = torch.empty(arrivals.shape, dtype=torch.float64, device=scores.device)

@@ -88,8 +88,7 @@ class AttackRates(Record):
 def attack_rates(records: Sequence[ExampleOutcome], *, query_budget: int = 0) -> AttackRates:
     """The rates of one attack; ``records`` in the order of the data, so that intervals repeat exactly.
 
-    Success rates at more queries than ``query_budget`` (0 for none) are unknown.
-    """
+    Success rates at more queries than ``query_budget`` (0 for none) are unknown."""
     success, failed = _flags(records, "success"), _flags(records, "failed")
     attackable, attacked = success + failed, success + failed + _flags(records, "no_candidates")
     known, right = _known(records), _right(records)
@@ -142,8 +141,7 @@ def paired_differences(
     The success rates of the two sides have different denominators (correct and attackable on that side); the rows "attacked in
     both" have a common one. Only examples in both attacks count. Examples with an error count only for the accuracies, and only
     if both sides classified them. ``budgets`` are the queries allowed each example of a side; 0 for none. ``survived_as`` names
-    the row of examples not fooled: ``UNDER_ATTACK`` or ``NOT_TURNED``.
-    """
+    the row of examples not fooled: ``UNDER_ATTACK`` or ``NOT_TURNED``."""
     common = [index for index in sorted(first) if index in second]
     sides = [[side[index] for index in common] for side in (first, second)]
     whole = (1 - _flags(sides[0], "error")) * (1 - _flags(sides[1], "error"))
@@ -316,8 +314,7 @@ def validity_of(
 
         low = p v - sqrt((v (p - low_p))^2 + (p (v - low_v))^2),    high alike.
 
-    If all are rated, v^2 p (1 - p) / N + p^2 v (1 - v) / S = p v (1 - p v) / N, the variance of a share of N.
-    """
+    If all are rated, v^2 p (1 - p) / N + p^2 v (1 - v) / S = p v (1 - p v) / N, the variance of a share of N."""
     queries = np.array([record.queries for record in records])
     tried = np.array([float(record.outcome in ("success", "failed")) for record in records])
     won = np.array([float(record.outcome == "success") for record in records])

@@ -55,8 +55,7 @@ def dialogue_bleu(
 
     N-gram orders that exceed the length of a hypothesis are left out of its geometric mean. A hypothesis without any right word
     scores 0, and ``<unk>`` matches nothing. ``resamples`` and ``seed`` are of the bootstrap. Raises DataError: nothing to
-    score, different numbers of candidates and references, or an example without candidates or references.
-    """
+    score, different numbers of candidates and references, or an example without candidates or references."""
     settings = settings or BleuSettings()
     _check_numbers(candidates, references)
     distance = _Distance(settings)

@@ -63,8 +63,7 @@ def ratio_interval(numerator: ArrayLike, denominator: ArrayLike, *, resamples: i
 def ratio_difference_interval(first: Ratio, second: Ratio, *, resamples: int = RESAMPLES, seed: int = 0) -> Interval:
     """The first ratio minus the second, both over the same n examples, with its paired bootstrap interval.
 
-    Each side is a numerator and a denominator, (n,) each, with zeros for examples that do not count.
-    """
+    Each side is a numerator and a denominator, (n,) each, with zeros for examples that do not count."""
     return ratio_difference_intervals([(first, second)], resamples=resamples, seed=seed)[0]
 
 
@@ -87,8 +86,7 @@ def resampled_ratios(
 
     Args:
         numerators, denominators: (n, c).
-        resamples, seed: as ``ratio_interval``.
-    """
+        resamples, seed: as ``ratio_interval``."""
     tops, bottoms = np.asarray(numerators, dtype=np.float64), np.asarray(denominators, dtype=np.float64)
     sums = _resampled_sums(np.concatenate([tops, bottoms], axis=1), resamples, seed)
     both = np.concatenate([sums, np.concatenate([tops.sum(axis=0), bottoms.sum(axis=0)])[None]])
@@ -127,8 +125,7 @@ def seed_difference(first: Sequence[float], second: Sequence[float]) -> Interval
     Seeds are not paired: equal seeds fix the same order of the data in both systems, but not the same course of training. With
     n and m seeds the interval is the difference +- t s sqrt(1/n + 1/m), where s is the pooled standard deviation and t the
     quantile of Student's distribution with n + m - 2 degrees of freedom. With one seed a side there is no variance to estimate,
-    and the limits are NaN.
-    """
+    and the limits are NaN."""
     one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     value = float(two.mean() - one.mean())
     freedom = len(one) + len(two) - 2
@@ -168,8 +165,7 @@ def student_quantile(probability: float, freedom: int) -> float:
 
     Args:
         probability: at least 0.5 and below 1.
-        freedom: degrees of freedom, at least 1.
-    """
+        freedom: degrees of freedom, at least 1."""
     low, high = 0.0, 1.0
     while _student_central(high, freedom) < 2 * probability - 1:
         low, high = high, 2 * high

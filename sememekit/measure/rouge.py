@@ -38,8 +38,7 @@ def spread_of(references: Sequence[Sequence[str]]) -> str:
 def digest_of(references: Sequence[Sequence[str]]) -> str:
     """Return the start of the SHA-256 of all original references, in order.
 
-    It does not depend on vocabulary, segmenter or sources.
-    """
+    It does not depend on vocabulary, segmenter or sources."""
     digest = hashlib.sha256()
     for own in references:
         digest.update(json.dumps([*own]).encode() + b"\n")
@@ -127,8 +126,7 @@ def rouge(
     ``<unk>`` and ``UNK`` as words of a hypothesis match nothing, even if the reference has a masked word or ``byte_cap`` cuts
     the mark. ``resamples`` and ``seed`` are of the bootstrap. Raises DataError: nothing to score, texts and references in
     different numbers, a text without a reference, or a tokenizer that drops most letters of the references. Raises ConfigError:
-    settings that contradict each other.
-    """
+    settings that contradict each other."""
     settings = settings or RougeSettings()
     _check_numbers(hypotheses, references)
     if not sees(settings, (text for own in references for text in own)):

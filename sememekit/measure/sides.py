@@ -47,8 +47,7 @@ def at_equal_budget(sides: Sequence[Sequence[Curve]], higher: bool = False) -> t
     """Return the budget of the cheapest side, and the best figures of each side within it.
 
     The budget is the mean total of that side's trainings, which count in full; trainings of other sides count within the budget
-    (``best_within``). Curves have at least one point.
-    """
+    (``best_within``). Curves have at least one point."""
     spent = [sum(curve[-1][0] for curve in side) / len(side) for side in sides]
     budget = min(spent)
     to_the_end = [own <= budget * _NEARLY for own in spent]
@@ -61,7 +60,6 @@ def best_within(side: Sequence[Curve], budget: float, higher: bool = False) -> l
     """The best figure of each training of a side within the budget plus 0.1 %; None for a training without a figure by then.
 
     Args:
-        higher: whether more is better.
-    """
+        higher: whether more is better."""
     reached = [[value for spent, value in curve if spent <= budget * _NEARLY] for curve in side]
     return [max(values) if higher else min(values) for values in reached] if all(reached) else None

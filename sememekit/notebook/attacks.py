@@ -133,8 +133,7 @@ def attack_classifier(
     Raises:
         ConfigError: no names for the columns, or an unknown or unsuitable part.
         DataError: a text or label that cannot be used, unsegmented Chinese, or a victim that fails on every text.
-        CheckpointError: ``out`` exists already, or the run cannot be read.
-    """
+        CheckpointError: ``out`` exists already, or the run cannot be read."""
     fields, given = _fields(texts), _listed(labels, "labels")
     if len(fields) != len(given):
         raise DataError(f"attack: {len(fields)} texts and {len(given)} labels; give one label for each text")

@@ -83,8 +83,7 @@ class Run(OpenRun):
         Args:
             overlay: a file from ``lookup --change``; the nats with it are a further column, and both sums are in the title.
             carry: read the lines as one text, as ``evaluate_ppl`` does.
-            segment: segment the lines like the data of the run (default: only Chinese without blanks).
-        """
+            segment: segment the lines like the data of the run (default: only Chinese without blanks)."""
         kind = self._kind("score", "words", "texts")
         options = {"overlay": overlay, "carry": carry, "segment": segment}
         rows = self._scored("score", text, **self._checked("score", kind, options, Run.score))
@@ -128,8 +127,7 @@ class Run(OpenRun):
                 text has words, and the options are from ``lattice.explain_embeddings``.
 
         Raises:
-            ConfigError: an unknown option, or a value of another type or out of range; other errors as the function.
-        """
+            ConfigError: an unknown option, or a value of another type or out of range; other errors as the function."""
         kind = self._kind("explain", *EXPLAINERS)
         _check_texts("explain", "a string for each text", text, *others)
         more = [_of_lattices] if kind == "lattices" else []
@@ -150,8 +148,7 @@ class Run(OpenRun):
 
         Args:
             other: a run of the same kind.
-            options: of ``sememekit.analysis.analyze.analyze`` or ``sememekit.analysis.analyze_labels.analyze_labels``.
-        """
+            options: of ``sememekit.analysis.analyze.analyze`` or ``sememekit.analysis.analyze_labels.analyze_labels``."""
         kind: Kind = "labels" if "labels" in self.kinds else "words"
         function = ANALYZERS[kind]
         second = None if other is None else OpenRun.open(other, which=self._which, device=self.settings.device)
@@ -181,8 +178,7 @@ class Run(OpenRun):
     def segment(self, text: Lines, decoding: Decoding = "viterbi") -> list[str] | list[list[str]]:
         """Segment a raw text. For lattice models. A string gives a list of words, several lines a list for each.
 
-        ``run.segmenter().segment(text)`` segments like the data, for any run.
-        """
+        ``run.segmenter().segment(text)`` segments like the data, for any run."""
         from sememekit.runs.lattices import segment_lines
 
         self._kind("segment", "lattices")
@@ -197,8 +193,7 @@ class Run(OpenRun):
             prompt: words to begin with, or the source text.
             options: ``num_tokens``, ``temperature``, ``top_k``, ``top_p``, ``stop``, ``beam``, ``seed`` (1), ``unknown``; for
                 headlines and dialogue ``overrides``, such as ``["task.search.beam_size=10"]``, and ``apart`` for words between
-                blanks, which are not segmented.
-        """
+                blanks, which are not segmented."""
         from sememekit.runs.generation import generate
 
         kind = self._kind("generate", "texts", "words")
@@ -220,8 +215,7 @@ class Run(OpenRun):
         """Return the most probable label of each example, and all label probabilities. For classifiers.
 
         Args:
-            texts: for each example a string, or a tuple of strings.
-        """
+            texts: for each example a string, or a tuple of strings."""
         self._kind("predict", "labels")
         if isinstance(texts, str):  # else each character would be an example
             raise TypeError(f"run.predict takes a list of texts, given a string; for one text: run.predict([{texts[:40]!r}])")

@@ -44,8 +44,7 @@ def word_swap(
             lexicons again and is slower.
 
     Raises:
-        ConfigError: no such candidates, an unknown setting, or textattack is not installed.
-    """
+        ConfigError: no such candidates, an unknown setting, or textattack is not installed."""
     swap = _textattack("textattack.transformations").WordSwap
     words_in = _textattack("textattack.shared.utils").words_from_text
     table: dict[str, Any] = {"name": candidates, **(settings or {})}
@@ -96,8 +95,7 @@ def search_method(name: str = "greedy", *, settings: Mapping[str, Any] | None = 
         seed: random seed; each example draws its own numbers by its text.
 
     Raises:
-        ConfigError: no such search, an unknown setting, or textattack is not installed.
-    """
+        ConfigError: no such search, an unknown setting, or textattack is not installed."""
     method = _textattack("textattack.search_methods").SearchMethod
     succeeded = _textattack("textattack.goal_function_results").GoalFunctionResultStatus.SUCCEEDED
     swaps_words = _textattack("textattack.shared.validators").transformation_consists_of_word_swaps

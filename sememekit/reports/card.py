@@ -27,8 +27,7 @@ def model_card(run: Run | Path | str, name: str | None = None, *, which: Which =
     """Markdown with metadata as the Hugging Face hub reads it: figures, data, sememes, settings, versions, use.
 
     ``name``: of the model (default: of the folder). The figures are the validation figures of the best weights, or of the last.
-    The licence is left to the owner. Raises CheckpointError: as ``Run.open``.
-    """
+    The licence is left to the owner. Raises CheckpointError: as ``Run.open``."""
     opened = Run.open(run, device="cpu")
     title, plan, graph = " ".join((name or opened.path.resolve().name).split()), opened.plan, opened.stored_graph
     found = _validated(opened, which)

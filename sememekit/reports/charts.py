@@ -194,8 +194,7 @@ def chart(shown: Chart) -> Markup:
     """Return a chart for a page: a picture in the page's colours with values as tooltips, for curves also a version for narrow
     screens.
 
-    The script of ``layout.html.j2`` shows the nearest value; without scripts the browser's tooltip does.
-    """
+    The script of ``layout.html.j2`` shows the nearest value; without scripts the browser's tooltip does."""
     kind = "marks" if isinstance(shown, Curves) else "squares"
     pictures = [_picture(shown, kind, "wide" if isinstance(shown, Curves) else "")]
     if isinstance(shown, Curves):
@@ -230,8 +229,7 @@ def check_figure(path: Path) -> None:
 
 def write_figure(charts: Sequence[Chart], path: Path) -> None:
     """Write charts below one another as a figure for a paper; text stays text, except in a PNG (200 dpi). Raises ConfigError:
-    as :func:`check_figure`; no chart, or no font for a character of a PNG.
-    """
+    as :func:`check_figure`; no chart, or no font for a character of a PNG."""
     check_figure(path)
     if not charts:
         raise ConfigError(f"--figure {path}: there is nothing to draw here; leave it out")

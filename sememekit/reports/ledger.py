@@ -60,8 +60,7 @@ def effect_text(value: float, low: float | None = None, high: float | None = Non
     """Format a relative difference with its interval, as a multiple if large; an interval of zero width is left out.
 
     >>> effect_text(-0.043, -0.06, -0.02), effect_text(29.612, 29.612, 29.612)
-    ('-4.3 % (-6.0 to -2.0)', '30.6 times')
-    """
+    ('-4.3 % (-6.0 to -2.0)', '30.6 times')"""
     if low is not None and high is not None and abs(high - low) < 1e-9:
         low = high = None
     if value < _LARGE:

@@ -87,8 +87,7 @@ def beam_search(
     ``state`` is the state before the first word and ``memory`` the constant input of the model, B rows each; ``begin`` and
     ``end`` are the words before the first and after the last; ``banned`` words and ``begin`` are never chosen. Returns for each
     example up to ``num_best`` hypotheses, best first; ties go to smaller ids. The choice among equally probable extensions is
-    left to ``step`` and to torch's topk. There is at least one hypothesis, unless every text is forbidden.
-    """
+    left to ``step`` and to torch's topk. There is at least one hypothesis, unless every text is forbidden."""
     beam, device, num_rows = settings.beam_size, state[0].device, len(state[0])
     finished: list[list[Hypothesis]] = [[] for _ in range(num_rows)]
     examples = list(range(num_rows))

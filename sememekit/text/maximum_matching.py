@@ -70,8 +70,7 @@ class MaximumMatcher:
 
         The function makes one pass over many lines; matches do not cross line ends. Every character of the usual blocks is a
         pattern of its automaton, so that matches leave no gaps. Lines with Latin words or characters outside the patterns are
-        segmented separately.
-        """
+        segmented separately."""
         known = self._gapless[0]
         id_of_pattern = np.full(len(known), -1, dtype=np.int64)
 

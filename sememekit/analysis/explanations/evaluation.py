@@ -92,8 +92,7 @@ def evaluate_explanations(
 
     Raises:
         ConfigError: the output layer has no senses, the task predicts no words, or a number or split is out of range.
-        DataError: the data are absent or lack the split, or no word of it has sememes from a lexicon.
-    """
+        DataError: the data are absent or lack the split, or no word of it has sememes from a lexicon."""
     if not tops or min(tops) < 1 or (contexts is not None and contexts < 1):
         raise ConfigError(f"eval --explanations: --top and --contexts must be 1 at least, given {list(tops)} and {contexts}")
     loaded = Run.open(run)

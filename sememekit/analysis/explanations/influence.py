@@ -101,8 +101,7 @@ def influence(task: TextClassifier, texts: Sequence[Ids], label: int | None = No
         label: the id of the label to explain (default: the most probable).
 
     Raises:
-        ConfigError: the vocabulary has no unknown word.
-    """
+        ConfigError: the vocabulary has no unknown word."""
     unknown = task.vocabulary.unknown_id
     if unknown is None:
         raise ConfigError(
@@ -149,8 +148,7 @@ def _variants(
     task: TextClassifier, texts: Sequence[Ids], reading: Sequence[Ids], unknown: int
 ) -> tuple[list[_Variant], list[list[int]]]:
     """Return every text without one word, one sememe or all sememes of a word, and the reduced sememe sets. Ids beyond the
-    vocabulary look up these sets.
-    """
+    vocabulary look up these sets."""
     sets: list[list[int]] = []
     variants: list[_Variant] = []
     for number, text in enumerate(texts):

@@ -146,8 +146,7 @@ class EmbeddingsReport(OfRun):
 
 def explain_lattice(run: Path | Run, text: str) -> LatticeExplanation:
     """Return the lattice of a raw text under a trained model; the text is tokenized like the data of the run. Raises
-    ConfigError: the run is no lattice model. Raises DataError: an empty text.
-    """
+    ConfigError: the run is no lattice model. Raises DataError: an empty text."""
     reader = open_reader(run, "explain")
     readings = reader.read([text])[0]
     refuse_unknown(reader.run, (token.read for token in reader.tokens(text)), "explain")
@@ -200,8 +199,7 @@ def explain_embeddings(
 
     ``words`` must be in the vocabulary; each embedding is shown with ``contexts`` contexts. Other arguments as ``sememekit
     explain --help``. Raises ConfigError: the run is no lattice model, or has a single embedding for each word. Raises
-    DataError: no words, one outside the vocabulary, or data that do not fit.
-    """
+    DataError: no words, one outside the vocabulary, or data that do not fit."""
     reader = open_reader(run, "explain --embeddings")
     task, vocabulary = reader.task, reader.run.vocabulary
     graph = reader.run.graph if task.settings.senses else None

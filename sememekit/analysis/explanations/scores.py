@@ -92,8 +92,7 @@ class Gold:
     @classmethod
     def of(cls, graph: SememeGraph, counts: NDArray[np.integer]) -> Gold:
         """Return the gold of a graph and the counts (V,) of its words. Words with sememes by rule, such as ``<unk>``, are never
-        gold and are not counted. Sememes of such words alone are not ranked.
-        """
+        gold and are not counted. Sememes of such words alone are not ranked."""
         words, sememes = word_sememes(graph)
         from_lexicon = np.array([entry.is_from_lexicon for entry in graph.entries()], dtype=np.bool_)
         count_K = sememe_counts(graph, np.where(from_lexicon, counts, 0))
@@ -178,8 +177,7 @@ def score_rankings(
         word_counts: (V,) of the vocabulary.
         units: (P,) the sentence of each position, which the bootstrap draws.
         ranked: the first sememes of each ranking (P, k), best first; k is the largest of ``tops``, at most K.
-        tops: numbers of sememes, k.
-    """
+        tops: numbers of sememes, k."""
     sizes_PB, sizes = gold_by_band(gold, words), gold.size_V[words].astype(np.float64)
     band_P = np.digitize(word_counts[words], COUNT_BANDS)
     of_band = [np.ones(len(words)), *((band_P == number).astype(np.float64) for number in range(len(COUNT_BANDS) + 1))]

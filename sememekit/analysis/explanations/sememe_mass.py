@@ -60,8 +60,7 @@ def mean_by_counts(decoder: Sensed, masses: SememeMasses, counts: NDArray[np.int
 
     Args:
         counts: (V,) of the vocabulary; words of count 0, such as words only in sources, do not contribute.
-        empty_1H: (1, H) zeros, the empty context.
-    """
+        empty_1H: (1, H) zeros, the empty context."""
     structure = masses.structure
     senses_S = decoder.sense_probabilities(empty_1H).log_senses_NS[0].double()
     within_S = senses_S - segment_logsumexp(senses_S, structure.word_of_sense, structure.num_words)[structure.word_of_sense]
@@ -129,8 +128,7 @@ def mean_mass(
 def contexts_of(task: Predictor, text: PredictedText, split: str) -> Iterator[tuple[NDArray[np.int64], Tensor]]:
     """Yield every prediction of a text once, without dropout, by chunks: positions (n,) and contexts (n, H) on the device.
 
-    A stream is read as in ``WordPredictor.score``, but the output layer is not computed.
-    """
+    A stream is read as in ``WordPredictor.score``, but the output layer is not computed."""
     if declares(task, TextWriter):
         for position, _, hidden in text.read(task, lambda done, total: None):
             yield position, hidden.to(task.device)
@@ -150,8 +148,7 @@ def rankings(masses_NK: Tensor, mean_K: Tensor, gates_NK: Tensor, rest_K: Tensor
     """Return the rankings of sememes in a context, each (N, K); with mass m, its mean n, gate q and the gate at rest q0.
 
     ``rise`` m - n, ``mass`` m, ``information`` m log(m / n), ``lift`` m / n, ``gates`` q, ``raised gates`` q - q0. A sememe
-    with n = 0 has no lift and is last by ``information`` and ``lift``.
-    """
+    with n = 0 has no lift and is last by ``information`` and ``lift``."""
     lift_NK, none_K = masses_NK / mean_K, mean_K == 0
     information_NK = masses_NK * lift_NK.clamp_min(torch.finfo(masses_NK.dtype).tiny).log()
     return {

@@ -174,8 +174,7 @@ def explain(
             does not fit the run.
         GraphError: words or sememes of the overlay do not fit the run.
         DataError: a context without known words, a word that a vocabulary without ``<unk>`` lacks, absent data of the split, or
-            a file that is no overlay.
-    """
+            a file that is no overlay."""
     check_numbers(top=top, top_sememes=top_sememes, min_count=min_count)
     show = partial(progress, "mean")
     loaded = Run.open(run)

@@ -87,8 +87,7 @@ def evaluate_senses(
 
     Raises:
         DataError: the gold cannot be read, or no target is left to score.
-        ConfigError: the task predicts no words, or words have no senses.
-    """
+        ConfigError: the task predicts no words, or words have no senses."""
     loaded = Run.open(run)
     inventory, causes = inventory_of(loaded, sources), dict[str, list[GoldTarget]]()
     scored = list(_scorable(gold_reading.read_gold(gold), inventory, LineReader(loaded), causes))

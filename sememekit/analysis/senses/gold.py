@@ -74,8 +74,7 @@ def matching_senses(gold: frozenset[str] | int, senses: Sequence[frozenset[str]]
     fewer sememes never matches, since it may combine several gold senses.
 
     >>> matching_senses(frozenset({"human"}), [frozenset({"human", "male"}), frozenset({"tool"})])
-    frozenset({0})
-    """
+    frozenset({0})"""
     if isinstance(gold, int):
         return frozenset({gold - 1}) if 1 <= gold <= len(senses) else frozenset()
     exact = frozenset(place for place, sense in enumerate(senses) if sense == gold)
@@ -96,8 +95,7 @@ def read_gold(path: Path) -> list[GoldTarget]:
     >>> targets[0].word, targets[0].position
 
     Raises:
-        DataError: the file is absent, is in none of these formats, has no target, or a line is damaged.
-    """
+        DataError: the file is absent, is in none of these formats, has no target, or a line is damaged."""
     text = read_text(path, lambda why: DataError(f"--senses {why}"))
     lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
     if not lines:

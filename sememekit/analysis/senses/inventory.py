@@ -109,8 +109,7 @@ class SenseInventory:
 
         p is proportional to ``SMOOTHING`` plus the sum of weight times count over the substitutes of the sense that share a
         Chinese character with the word. The reason: frequent senses occur in compounds, too (进 in 进入), which mostly have one
-        sense. Words without Chinese characters have an even share for each sense.
-        """
+        sense. Words without Chinese characters have an even share for each sense."""
         own = set(HAN.findall(self.graph.words[word]))
         raw = np.array([SMOOTHING + self._weight_of_compounds(sense, own) for sense in self.senses(word)])
         return np.asarray(np.log(raw / raw.sum()))

@@ -165,8 +165,7 @@ def tag(
 
     Raises:
         ConfigError: the task predicts no words, or words have no senses by this method.
-        DataError: Chinese without blanks where blanks cut the data of the run, or a lexicon that cannot be read.
-    """
+        DataError: Chinese without blanks where blanks cut the data of the run, or a lexicon that cannot be read."""
     loaded = Run.open(run)
     if method not in METHODS:
         raise ConfigError(f"--method {method}: allowed are {', '.join(METHODS)}")
