@@ -32,8 +32,15 @@ ROWS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "standard": ("standard", {}),
     "standard and perplexity": ("standard", {"perplexity": {}}),
     "standard and language_model": ("standard", {"language_model": {"keep": 2}}),
+    "loose and language_model": ("loose", {"language_model": {"keep": 4}}),
 }
 """Row -> preset and further constraints."""
+BOUNDS: Final = {
+    **{f"loose and similarity {least}": (least, -1.0) for least in (0.9, 0.95, 0.97, 0.98, 0.99)},
+    **{f"loose and similarity 0.98, each {each}": (0.98, each) for each in (0.1, 0.2, 0.3, 0.4, 0.5)},
+    **{f"loose and similarity {least}, each 0.3": (least, 0.3) for least in (0.9, 0.99)},
+}
+"""Row -> least similarity of the text and of each pair of words; with GloVe vectors, for texts that have them."""
 
 
 class Texts(NamedTuple):
@@ -65,6 +72,9 @@ def cells(corpora: Path, out: Path, sets: list[str], seeds: list[int]) -> Iterat
             texts = (sentences if name == "sst2" else headlines)(corpora, out, seed)
             for row, (preset, constraints) in ROWS.items():
                 yield f"{name} {row}", seed, partial(measured, texts, preset, constraints, out / f"{name}-{row}-{seed}")
+            for row, (least, each) in BOUNDS.items() if texts.vectors else ():
+                bounds = {"similarity": {"path": str(texts.vectors), "least": least, "each": each}}
+                yield f"{name} {row}", seed, partial(measured, texts, "loose", bounds, out / f"{name}-{row}-{seed}")
 
 
 def sentences(corpora: Path, out: Path, seed: int) -> Texts:
@@ -144,7 +154,7 @@ def measured(texts: Texts, preset: str, constraints: dict[str, Any], out: Path) 
         "search": {"name": "greedy"},
         "candidates": {"name": "sememe", **texts.candidates},
         "attack": {"constraints": preset, "limit": texts.examples, "query_budget": 500},
-        "constraints": {**constraints, **only_measured},
+        "constraints": {**only_measured, **constraints},
     }
     report = attack(
         str(texts.victim),

@@ -20,7 +20,7 @@ from sememekit.runs.build import build_task
 from sememekit.runs.plan import Plan, plan_of_run, variant
 from sememekit.runs.run import SIGNATURE, TRAIN_COUNTS, OfRun, Run, Which, counts_text, load_weights
 from sememekit.runs.training import saved_parts
-from sememekit.runs.word_fit import WordFit
+from sememekit.runs.word_fit import Growth
 from sememekit.sememes import SememeGraph, Side, build_graph, open_lexicons
 from sememekit.sememes.new_words import NewWords, larger_graph, new_words, read_new_words
 from sememekit.tasks.base import LabelPredictor, Task, declares
@@ -178,7 +178,7 @@ class _Enlarged(NamedTuple):
     plan: Plan
     graph: SememeGraph | None
     clusters: NDArray[np.int64] | None
-    growth: _Growth
+    growth: Growth
     predicted: tuple[str, ...]
 
 
@@ -196,7 +196,7 @@ def _enlarged(run: Run, known_graph: SememeGraph, new: NewWords, counts: Mapping
     needs = variant("decoder", plan.decoder.name).needs(plan.decoder.settings) if plan.decoder is not None else ()
     graph = larger_graph(known_graph, larger, new, f"{record} added to {vocabulary.fingerprint}")
     of_unknown = 1.0 if plan.decoder is None else 0.0 if "graph" in needs else OF_UNKNOWN
-    growth = _Growth(vocabulary, larger, graph, counts, of_unknown)
+    growth = Growth(vocabulary, larger, graph, counts, of_unknown)
     clusters = _clusters(growth, decoder, run.clusters, "clusters" in needs)
     kept_graph = graph if run.stored_graph is not None else None
     made = build_task(plan, larger, kept_graph, clusters, run.labels, None, run.kept)
@@ -261,61 +261,7 @@ def _mean_probabilities(decoder: Decoder, contexts: Tensor) -> Tensor:
     return torch.stack(sums).sum(dim=0) / len(contexts)
 
 
-class _Growth:
-    """The tables of a model, from the V words of ``vocabulary`` to the V' of ``larger``; new words have ``counts``."""
-
-    def __init__(
-        self, vocabulary: Vocabulary, larger: Vocabulary, graph: SememeGraph, counts: Mapping[str, int], of_unknown: float
-    ) -> None:
-        """``of_unknown``: share of ``<unk>`` in a new vector; at 1 a vector depends on no other new word."""
-        self.num_words, self.larger, self.graph, self.of_unknown = len(vocabulary), larger, graph, of_unknown
-        known = np.isin(np.arange(len(larger)), larger.encode(vocabulary.tokens))
-        assumed = larger.counts.copy()
-        assumed[~known] = [counts[larger.token(number)] for number in np.flatnonzero(~known).tolist()]
-        self.fit = WordFit(graph, assumed, known)
-
-    def weights(self, old: Mapping[str, Tensor], new: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], tuple[str, ...]]:
-        """The state of the larger model, and the names of the tensors that have rows of new words."""
-        done: dict[tuple[int, torch.Size], Tensor] = {}  # a tied table has two names
-        weights = {}
-        for name, tensor in old.items():
-            if tensor.shape == new[name].shape:
-                weights[name] = tensor
-                continue
-            key = tensor.data_ptr(), tensor.shape
-            if key not in done:
-                done[key] = self.grown(name, tensor, new[name])
-            weights[name] = done[key]
-        return weights, tuple(name for name, tensor in old.items() if tensor.shape != weights[name].shape)
-
-    def grown(self, name: str, old: Tensor, new: Tensor) -> Tensor:
-        """A table with rows of new words, or of their senses; (V, ...), (S, ...), or of the last words of the vocabulary."""
-        fit, senses = self.fit, len(self.fit.known_senses)
-        of_senses = len(old) == senses != self.num_words and len(new) == self.graph.num_senses
-        first = 0 if of_senses else len(self.larger) - len(new)
-        known, added = (fit.known_senses, fit.new_senses) if of_senses else (fit.known_words, fit.new_words)
-        known = known[known >= first]
-        if old.shape[1:] != new.shape[1:] or len(known) != len(old) or (added < first).any():
-            raise ConfigError(
-                f"{name} has the shape {list(old.shape)}, and {list(new.shape)} with the new words, so its rows do not "
-                "belong to words; this model cannot be extended: train one with the words instead"
-            )
-        result = new.clone()
-        result[torch.from_numpy(known - first)] = old.cpu()
-        if not old.is_floating_point():
-            predicted = fit.vote(old, known, added)
-        else:
-            both = fit.predict(old, known, np.concatenate([known, added]), of_senses=of_senses)
-            of_known, predicted = both[: len(known)], both[len(known) :]
-            unknown = self.larger.unknown_id
-            if old.ndim > 1 and unknown is not None and unknown in known:
-                mean = (of_known if self.of_unknown == 1.0 else predicted).mean(dim=0)
-                predicted = predicted + self.of_unknown * (result[unknown - first] - mean)
-        result[torch.from_numpy(added - first)] = predicted.to(new.dtype)
-        return result
-
-
-def _clusters(growth: _Growth, decoder: object, given: NDArray[np.int64] | None, wanted: bool) -> NDArray[np.int64] | None:
+def _clusters(growth: Growth, decoder: object, given: NDArray[np.int64] | None, wanted: bool) -> NDArray[np.int64] | None:
     """Return the clusters (V',) of old and new words, from the run's file or from its output layer."""
     if given is not None:
         old = torch.from_numpy(given)
@@ -327,7 +273,7 @@ def _clusters(growth: _Growth, decoder: object, given: NDArray[np.int64] | None,
 
 
 @torch.no_grad()
-def _calibrate(decoder: Decoder, growth: _Growth, added: Sequence[str], contexts: Tensor, target: Tensor) -> bool:
+def _calibrate(decoder: Decoder, growth: Growth, added: Sequence[str], contexts: Tensor, target: Tensor) -> bool:
     """Adjust the biases of new words and ``<unk>`` to the mean probabilities ``target`` (n + 1); return whether the layer has
     such biases."""
     larger, graph = growth.larger, growth.graph

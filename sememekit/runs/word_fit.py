@@ -1,7 +1,7 @@
 """Vectors and biases for new words of a model, by a regression on sememes and characters of its own words."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, final
 
 import numpy as np
@@ -9,16 +9,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from sememekit.errors import ConfigError
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.graph import WordEntry
+from sememekit.text.vocabulary import Vocabulary
 
 RIDGE: Final = 0.3
 """Penalty of the regression, chosen on the validation text of docs/results/growing.md."""
 _CHARACTERS: Final = 0.7
 _CONSTANT: Final = 10.0
 _SEEN: Final = 10.0
-
-
 _MOST_PARTS: Final = 3000
 """Number of most frequent characters that are features, which bounds the size of the regression."""
 _AT_ONCE: Final = 4096
@@ -112,3 +112,58 @@ def _parts(word: str) -> set[str]:
     if word.startswith("<") and word.endswith(">"):
         return set()
     return {*word, f"^{word[0]}", f"{word[-1]}$", f"length {min(4, len(word))}"}
+
+
+@final
+class Growth:
+    """The tables of a model, from the V words of ``vocabulary`` to the V' of ``larger``; new words have ``counts``."""
+
+    def __init__(
+        self, vocabulary: Vocabulary, larger: Vocabulary, graph: SememeGraph, counts: Mapping[str, int], of_unknown: float
+    ) -> None:
+        """``of_unknown``: share of ``<unk>`` in a new vector; at 1 a vector depends on no other new word."""
+        self.num_words, self.larger, self.graph, self.of_unknown = len(vocabulary), larger, graph, of_unknown
+        known = np.isin(np.arange(len(larger)), larger.encode(vocabulary.tokens))
+        assumed = larger.counts.copy()
+        assumed[~known] = [counts[larger.token(number)] for number in np.flatnonzero(~known).tolist()]
+        self.fit = WordFit(graph, assumed, known)
+
+    def weights(self, old: Mapping[str, Tensor], new: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], tuple[str, ...]]:
+        """The state of the larger model, and the names of the tensors that have rows of new words."""
+        done: dict[tuple[int, torch.Size], Tensor] = {}  # a tied table has two names
+        weights = {}
+        for name, tensor in old.items():
+            if tensor.shape == new[name].shape:
+                weights[name] = tensor
+                continue
+            key = tensor.data_ptr(), tensor.shape
+            if key not in done:
+                done[key] = self.grown(name, tensor, new[name])
+            weights[name] = done[key]
+        return weights, tuple(name for name, tensor in old.items() if tensor.shape != weights[name].shape)
+
+    def grown(self, name: str, old: Tensor, new: Tensor) -> Tensor:
+        """A table with rows of new words, or of their senses; (V, ...), (S, ...), or of the last words of the vocabulary."""
+        fit, senses = self.fit, len(self.fit.known_senses)
+        of_senses = len(old) == senses != self.num_words and len(new) == self.graph.num_senses
+        first = 0 if of_senses else len(self.larger) - len(new)
+        known, added = (fit.known_senses, fit.new_senses) if of_senses else (fit.known_words, fit.new_words)
+        known = known[known >= first]
+        if old.shape[1:] != new.shape[1:] or len(known) != len(old) or (added < first).any():
+            raise ConfigError(
+                f"{name} has the shape {list(old.shape)}, and {list(new.shape)} with the new words, so its rows do not "
+                "belong to words; this model cannot be extended: train one with the words instead"
+            )
+        result = new.clone()
+        result[torch.from_numpy(known - first)] = old.cpu()
+        if not old.is_floating_point():
+            predicted = fit.vote(old, known, added)
+        else:
+            both = fit.predict(old, known, np.concatenate([known, added]), of_senses=of_senses)
+            of_known, predicted = both[: len(known)], both[len(known) :]
+            unknown = self.larger.unknown_id
+            if old.ndim > 1 and unknown is not None and unknown in known:
+                mean = (of_known if self.of_unknown == 1.0 else predicted).mean(dim=0)
+                predicted = predicted + self.of_unknown * (result[unknown - first] - mean)
+        result[torch.from_numpy(added - first)] = predicted.to(new.dtype)
+        return result

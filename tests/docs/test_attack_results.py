@@ -50,14 +50,14 @@ def preset_row(name: str, row: dict[str, Any]) -> list[str]:
 
 def preset_rows(texts: str) -> list[list[str]]:
     wanted = ("none", "loose", "loose and", "standard", "standard and")
-    names = [name.removeprefix(f"{texts} ") for name in PRESETS if name.startswith(f"{texts} ")]
+    names = [name.removeprefix(f"{texts} ") for name in PRESETS if name.startswith(f"{texts} ") and "similarity" not in name]
     names.sort(key=lambda name: (wanted.index(re.match(r"\w+( and)?", name)[0]), name))  # type: ignore[index]
     return [preset_row(name, PRESETS[f"{texts} {name}"]) for name in names]
 
 
 @pytest.mark.parametrize("texts", ["sst2", "headlines"])
 def test_the_tables_of_presets(texts: str) -> None:
-    assert len(preset_rows(texts)) == 9
+    assert len(preset_rows(texts)) == 10
     columns = "preset" if texts == "sst2" else "preset, headlines"
     assert table("What the presets cost", columns) == preset_rows(texts)
 
@@ -74,6 +74,20 @@ def test_the_sentences_on_presets() -> None:
     originals = per_cent(proxy(standard, "label")["before"]).split()[0]
     assert f"{kept[0]} % of the changed texts of `loose` and {kept[1]} % of the changed texts of `standard`" in WORDS
     assert f"{originals} % of the originals" in WORDS
+
+
+def bound_rows() -> list[list[str]]:
+    """A row for each pair of bounds, without bounds first."""
+    found = [["off", "off", "sst2 loose"]]
+    for name in PRESETS:
+        if bounds := re.fullmatch(r"sst2 loose and similarity ([\d.]+)(?:, each ([\d.]+))?", name):
+            found.append([bounds[1], bounds[2] or "off", name])
+    return [[least, each, *preset_row(name, PRESETS[name])[1:5]] for least, each, name in found]
+
+
+def test_the_bounds_of_similarity() -> None:
+    assert len(bound_rows()) == 13
+    assert table("Bounds of `similarity`", "`least`") == bound_rows()
 
 
 def test_the_sentences_on_headlines() -> None:
