@@ -64,12 +64,13 @@ def sense_logits(inputs: SenseInputs) -> Tensor:
     """Return (S, N) unnormalised logits of all senses: the exponent of Eq. (8) of Gu et al. 2018 plus the sense bias."""
     structure, contexts_RNE, words_VE, gates_KN, mixing_RK, bias_S = inputs
     order, contexts_EX = structure.blocks(mixing_RK.dtype), contexts_RNE.flatten(0, 1).T
-    few = contexts_EX.shape[1] < len(contexts_EX)  # the narrower of scores and vectors is copied into the order of the blocks
+    # The narrower of scores and vectors is copied into the order of the blocks; an exported program has any number of contexts.
+    few = not torch.compiler.is_compiling() and contexts_EX.shape[1] < len(contexts_EX)
     table = (words_VE @ contexts_EX if few else words_VE).index_select(0, order.word_at)
     by_block = []
     for block in order.blocks:
         scores_vX = table[block.words] if few else table[block.words] @ contexts_EX
-        scores_RvN = scores_vX.unflatten(1, contexts_RNE.shape[:2]).unbind(1)
+        scores_RvN = scores_vX.view(len(scores_vX), *contexts_RNE.shape[:2]).unbind(1)
         total_sN = contexts_RNE.new_zeros(())
         for scores_vN, weight in zip(scores_RvN, _edge_weights(block, mixing_RK), strict=True):
             total_sN = total_sN + block.of_senses(scores_vN) * block.sememes_of_sense(gates_KN, weight)
