@@ -31,6 +31,7 @@ from sememekit.files import (
     read_object,
     refuse_odd_files,
     remove_leftovers,
+    replace_file,
     sync_to_disk,
     to_json,
     write_folder,
@@ -241,4 +242,4 @@ def _unpack(files: Mapping[str, bytes], about: Mapping[str, Any], out: Path, sou
         raise CheckpointError(f"{source}/{_WEIGHTS} does not hold the weights of the run ({error}); {_AGAIN}") from None
     load_weights(task, weights, Path(source), _AGAIN)
     folder.save(step_of(str(about["snapshot"])), task, {}, best=True)
-    (out / "metrics.jsonl").write_bytes(files["metrics.jsonl"])
+    replace_file(out / "metrics.jsonl", files["metrics.jsonl"])

@@ -261,6 +261,7 @@ def _note_syncs(log: str) -> None:
 
     def fsync(handle: Any) -> None:
         real(handle)
+        os.dup(handle)  # kept open, so that no later file gets the inode of a removed one
         os.write(notes, f"{os.fstat(handle).st_ino}\n".encode())
 
     os.fsync = fsync  # type: ignore[assignment]
