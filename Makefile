@@ -39,7 +39,7 @@ docs: $(VENV)/.dev-installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 bench: $(VENV)/.dev-installed
-	@set -e; for script in $$(ls benchmarks/*.py | grep -v -e measuring.py -e gpu -e latency -e int8); do $(BIN)/python "$$script"; done
+	@set -e; for script in $$(ls benchmarks/*.py | grep -v -e measuring.py -e gpu -e latency -e int8 -e perplexity_speed); do $(BIN)/python "$$script"; done
 
 # GPU_PYTHON is the Python of the borrowed machine; PACKAGES is what it has not, without torch.
 GPU_PYTHON ?= 3.12

@@ -50,7 +50,7 @@ def expected() -> list[str]:
             f"{one[key]:.1f}" for key in ("cpu_seconds_of_building", "cpu_seconds_of_step", "peak_gigabytes") if key in one
         ]
         rows.append(cells(f"`{name}`", *(figures or ["", "out of memory", f"above {one['gigabytes_allowed']}"])))
-    return [*rows, *steps(), *evaluation(), *peers(), *writing(), *attacking()]
+    return [*rows, *steps(), *evaluation(), *peers(), *writing(), *scoring(), *attacking()]
 
 
 def evaluation() -> list[str]:
@@ -80,6 +80,14 @@ def writing() -> list[str]:
     return [
         cells(f"`{name}`", *(f"{found[name]['words_per_second'][column]:.0f}" for column in columns))
         for name in ("softmax", "sdlm", "transformer")
+    ]
+
+
+def scoring() -> list[str]:
+    """Return the rows of words a second that are scored."""
+    return [
+        cells(name if "KenLM" in name else f"`{name}`", f"{one['perplexity']:.1f}", f"{one['tokens_per_cpu_second']:,.0f}")
+        for name, one in sorted(record("perplexity.json").items(), key=lambda item: -item[1]["tokens_per_cpu_second"])
     ]
 
 
