@@ -117,7 +117,8 @@ def test_perplexities_of_new_words() -> None:
         assert ROWS[begin + 1 : begin + 1 + len(rows)] == rows
 
 
-def test_perplexities_by_the_size_of_the_text() -> None:
+def rows_of_the_curve() -> list[list[str]]:
+    """The rows of the table by size and band of training counts."""
     found, models = report("curve"), ("softmax", "sdlm-hownet", "sdlm-open", "sdlm-random")
     expected = []
     for size in sorted({int(cell.split()[0]) for cell in found}):
@@ -134,6 +135,11 @@ def test_perplexities_by_the_size_of_the_text() -> None:
             row = [f"{size:,}", str(len(cells[0] or ())), band, "100 %" if band == "any" else f"{share:.1%}".replace("%", " %")]
             effect = f"{(means[1] or 0) / (means[0] or 1) - 1:+.1%}".replace("%", " %")
             expected.append([*row, *("" if each is None else f"{each:,.1f}" for each in means), effect])
+    return expected
+
+
+def test_perplexities_by_the_size_of_the_text() -> None:
+    expected = rows_of_the_curve()
     begin = next(place for place, row in enumerate(ROWS) if row[0] == "tokens")
     assert ROWS[begin + 1 : begin + 1 + len(expected)] == expected
 
