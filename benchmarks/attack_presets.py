@@ -15,14 +15,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from measuring import Cell, cell_arguments, fill
+from measuring import Cell, cell_arguments, fill, train_to_the_end
 
 from sememekit.config import load_recipe
 from sememekit.corpora.examples.labelled import read_labelled
 from sememekit.data.segmenters import segmenter_for
 from sememekit.jobs.attack import attack
 from sememekit.jobs.preprocess import preprocess
-from sememekit.jobs.train import train
 from sememekit.prepare.settings import PreprocessSettings
 
 ROWS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
@@ -131,8 +130,7 @@ def trained(recipe: str, data: Path, run: Path, seed: int, changes: dict[str, di
     table = load_recipe(recipe)
     for name, values in {**changes, "data": {"path": str(data)}, "run": {"threads": 1, "device": "cpu", "seed": seed}}.items():
         table[name] = {**table.get(name, {}), **values}
-    train(table, run, resume=run.exists())
-    return run
+    return train_to_the_end(table, run)
 
 
 def language_model(rows: list[str], text: Path, run: Path, segmenter: str) -> Path:

@@ -55,6 +55,15 @@ def peak_megabytes(script: str, arguments: list[str], side: str) -> float:
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
+def train_to_the_end(table: dict[str, Any], run: Path) -> Path:
+    """Train a run, or continue it. Raises SystemExit: a signal stopped it, so that it has nothing to measure yet."""
+    from sememekit.jobs.train import train
+
+    if train(table, run, resume=run.exists()).stopped:
+        raise SystemExit(f"{run}: stopped by a signal; the same command continues")
+    return run
+
+
 def cell_arguments(doc: str, name: str) -> argparse.ArgumentParser:
     """Return the options of a benchmark that trains many models: corpora, folder of runs, file of results, seeds."""
     parser = argparse.ArgumentParser(description=doc.partition("\n")[0])

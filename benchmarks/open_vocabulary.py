@@ -16,13 +16,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-from measuring import Cell, cell_arguments, fill
+from measuring import Cell, cell_arguments, fill, train_to_the_end
 
 from sememekit.analysis.predict import predict
 from sememekit.config import load_recipe
 from sememekit.jobs.build_sememe_graph import build_sememe_graph
 from sememekit.jobs.preprocess import preprocess
-from sememekit.jobs.train import train
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.runs.run import Run
 
@@ -111,8 +110,7 @@ def trained(corpora: Path, out: Path, dataset: str, model: str, data: Path, seed
         if not graph.exists():
             build_sememe_graph([lexicon_of(model, corpora)], data, graph, lemmas=LEMMAS.format(corpora), seed=1)
         table["graph"] = {"path": str(graph)}
-    train(table, run, resume=run.exists())
-    return run
+    return train_to_the_end(table, run)
 
 
 def measured(run: Path, file: Path, labels: list[str], **lexicons: Any) -> dict[str, float]:

@@ -17,12 +17,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-from measuring import Cell, cell_arguments, fill
+from measuring import Cell, cell_arguments, fill, train_to_the_end
 
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.jobs.build_sememe_graph import build_sememe_graph
 from sememekit.jobs.preprocess import preprocess
-from sememekit.jobs.train import train
 from sememekit.prepare.settings import PreprocessSettings
 
 LINES: Final = {10_000: 360, 30_000: 1_080, 75_000: 2_700, 150_000: 5_400, 300_000: 10_800, 735_000: 26_386}
@@ -108,8 +107,7 @@ def trained(out: Path, size: int, model: str, seed: int) -> Path:
     }
     if MODELS[model]:
         table["graph"] = {"path": str(out / f"{model}.graph")}
-    train(table, run, resume=run.exists())
-    return run
+    return train_to_the_end(table, run)
 
 
 if __name__ == "__main__":

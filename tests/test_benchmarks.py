@@ -9,9 +9,10 @@ import re
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -224,3 +225,13 @@ def test_each_recipe_states_its_own_cost(monkeypatch: pytest.MonkeyPatch) -> Non
     today = {name: Cost(**costs.cost_of(shelf.find(name), known)) for name in stated}
     assert {name: cost for name, cost in stated.items() if cost != today[name]} == {}
     assert sum(cost.measured for cost in today.values()) > 60
+
+
+def test_a_stopped_training_is_not_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    measuring = loaded(SCRIPTS[0].with_name("measuring.py"), monkeypatch)
+    for stopped in (False, True):
+        monkeypatch.setattr(
+            "sememekit.jobs.train.train", lambda *given, stopped=stopped, **more: SimpleNamespace(stopped=stopped)
+        )
+        with pytest.raises(SystemExit, match="same command continues") if stopped else nullcontext():
+            assert measuring.train_to_the_end({}, tmp_path) == tmp_path
