@@ -71,7 +71,7 @@ def untrained(words: list[str], hidden: int) -> Callable[[list[str]], np.ndarray
     embedding = torch.nn.Embedding(len(vocabulary), settings.embedding_size)
     torch.nn.init.normal_(embedding.weight, std=0.1)
     encoder = LSTM(LSTM.Settings(hidden_size=hidden, num_layers=1), EncoderResources(50, vocabulary, None))
-    task = SingleTextClassifier(settings, vocabulary, embedding, encoder, ("0", "1")).eval()
+    task = SingleTextClassifier(settings, vocabulary, embedding, encoder, ("0", "1")).train(mode=False)
     return lambda texts: task.probabilities([[vocabulary.encode(text.split())] for text in texts])
 
 
@@ -125,7 +125,7 @@ def write_bert(folder: Path, texts: list[str], shape: str) -> list[str]:
         max_position_embeddings=128,
         id2label=dict(enumerate(LABELS[:2])),
     )
-    model = transformers.BertForSequenceClassification(config).eval()
+    model = transformers.BertForSequenceClassification(config).train(mode=False)
     with torch.no_grad():
         found = model(**tokenizer(texts, padding=True, return_tensors="pt")).logits.argmax(dim=1)
     model.save_pretrained(folder)

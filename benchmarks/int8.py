@@ -106,7 +106,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     task = load_run(arguments.run).task
-    reader = Reader(list(task.encoder.stack)).eval()
+    reader = Reader(list(task.encoder.stack)).train(mode=False)
     words = task.decoder.words
     output = nn.Linear(words.embedding_dim, words.num_embeddings)
     output.weight.copy_(words.weight)
@@ -117,7 +117,7 @@ def main() -> None:
     found["times"] = {
         f"H = {words.embedding_dim}, V = {words.num_embeddings}": cpu_times(made, words.embedding_dim, arguments.repeats)
     }
-    wide = sides(Reader([nn.LSTM(650, 650), nn.LSTM(650, 650)]).eval(), nn.Linear(650, 13478))
+    wide = sides(Reader([nn.LSTM(650, 650), nn.LSTM(650, 650)]).train(mode=False), nn.Linear(650, 13478))
     found["times"]["H = 650, V = 13478"] = cpu_times(wide, 650, arguments.repeats)
     found |= {"load": os.getloadavg()[0], "date": time.strftime("%Y-%m-%d"), "torch": torch.__version__}
     replace_file(arguments.out, to_json(found))

@@ -53,7 +53,7 @@ def measured(corpora: Path, out: Path, name: str) -> dict[str, Any]:
     """Balanced accuracy of each pair of parts of speech, and how many words have several parts."""
     texts = (sentences if name == "sst2" else headlines)(corpora, out, 1)
     run = Run.open(texts.language_model, device="cpu")
-    task: Any = run.task.eval()
+    task: Any = run.task.train(mode=False)
     vocabulary, end = run.vocabulary, run.vocabulary.end_id if run.signature.end_of_sentence else None
     parts_of = parts_by(texts.candidates)
     alone = {

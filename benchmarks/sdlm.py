@@ -110,7 +110,7 @@ def evaluation(
     rows, buffer = hidden.detach().reshape(-1, width), torch.empty(len(words_VE), len(contexts))
 
     def loss(layer: Decoder) -> None:
-        layer.eval().nll(hidden, target)
+        layer.train(mode=False).nll(hidden, target)
 
     def products() -> None:
         torch.bmm(rows.expand(num_bases, -1, -1), bases)

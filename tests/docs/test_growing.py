@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,8 @@ WAYS = {
 
 
 COVERED = ("extended", "extended, sememes exchanged", "extended, random labels", "shares by counts")
+WAYS_OF_SHARES = (r"(-?\d+) % \(", r"\((-?\d+) %\)")
+"""The share in nats, and the share in perplexity in brackets."""
 Rows = list[dict[str, float]]
 
 
@@ -115,6 +118,42 @@ def test_perplexities_of_new_words() -> None:
     for first, rows in ((["model", "way"], means), (["model", "seed"], shares)):
         begin = next(place for place, row in enumerate(ROWS) if row[:2] == first)
         assert ROWS[begin + 1 : begin + 1 + len(rows)] == rows
+
+
+def test_sentences_on_new_words() -> None:
+    words, (_, shares) = " ".join(PAGE.split()), tables_of_new_words()
+    nats, perplexities = (
+        [int(one) for one in re.findall(pattern, " ".join(row[2] for row in shares))] for pattern in WAYS_OF_SHARES
+    )
+    labels = [int(row[4].split()[0]) for row in shares]
+    assert (
+        f"it covers {min(nats)} to {max(nats)} %, and random labels in place of sememes {min(labels)} to {max(labels)} %"
+        in words
+    )
+    [below] = [one for one in perplexities if one <= 50]
+    assert f"One model of nine covers {below} %" in words
+    assert sum(one >= 50 for one in nats) == 1  # "In mean nats one model of nine reaches it"
+    assert len(shares) == 9
+
+
+def test_sentences_on_the_curve() -> None:
+    words, rows = " ".join(PAGE.split()), rows_of_the_curve()
+    rare = [-float(row[-1].split()[0]) for row in rows if row[2] == "1 to 9"]
+    assert (
+        f"SDLM is {min(rare):.0f} to {max(rare):.0f} % better than a softmax at every size, and most on the whole text" in words
+    )
+    assert max(rare) == rare[-1]
+    whole = {int(row[0].replace(",", "")): list(map(figure, row[4:8])) for row in rows if row[2] == "any"}
+    assert [size for size, (softmax, hownet, *_) in whole.items() if hownet < softmax] == [150_000, 300_000, 735_000]
+    softmax, hownet, _, labels = whole[735_000]
+    assert f"by {100 * (1 - hownet / softmax):.1f} % on the whole text" in words
+    assert 0.5 < (softmax - labels) / (softmax - hownet) < 0.75  # "more than half of that gain"
+    best = [row for row in rows if row[2] == "1 to 9" and row[6] and figure(row[6]) == min(map(figure, row[4:8]))]
+    assert len(best) == 4  # "at four of the six sizes"
+
+
+def figure(cell: str) -> float:
+    return float(cell.replace(",", ""))
 
 
 def rows_of_the_curve() -> list[list[str]]:

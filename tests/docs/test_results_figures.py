@@ -37,14 +37,44 @@ def effects() -> set[tuple[float, float, float]]:
 
 
 @pytest.mark.parametrize(
-    ("name", "number"), [("lattice", 5), ("mixtures", 5), ("self-organized", 5), ("sememe-rnn", 6), ("attacks", 5)]
+    ("name", "part", "number"),
+    [
+        ("lattice", "In short", 7),
+        ("mixtures", "In short", 5),
+        ("mixtures", "Finetuning", 4),
+        ("self-organized", "In short", 5),
+        ("sememe-rnn", "In short", 6),
+        ("attacks", "In short", 5),
+    ],
 )
-def test_effects_of_the_first_tables_are_effects_of_claims(name: str, number: int) -> None:
-    shown = EFFECT.findall("\n".join(line for line in section(page(name), "In short").splitlines() if line.startswith("|")))
+def test_effects_of_tables_are_effects_of_claims(name: str, part: str, number: int) -> None:
+    shown = EFFECT.findall("\n".join(line for line in section(page(name), part).splitlines() if line.startswith("|")))
     assert len(shown) >= number
     for one in shown:
         value, low, high = (float(figure) for figure in re.findall(r"[-+]?\d+\.\d", one))
         assert (value, low, high) in effects(), one
+
+
+SENTENCES = [
+    ("lattice", "lattice-more-chunks", "raise the perplexity by {} % ({} to {})"),
+    ("sememe-rnn", "lstm-cell-below-large", "the cell is {} % above it ({} to {})"),
+    ("sememe-rnn", "nli-cell-above-shuffled", "they are {} % ahead of the sememes of another word ({} to {})"),
+    ("sememe-rnn", "nli-gate-above-shuffled", "the gate they are {} % ahead ({} to {})"),
+    ("mixtures", "mos-below-softmax-finetuned", "After finetuning it is {} % below the softmax"),
+    ("README", "mos-below-softmax-finetuned", "After finetuning the mixture is {} % below the softmax"),
+    ("README", "lattice-chinese-l2", "Chunks of two characters lower perplexity by {} %"),
+    ("README", "lattice-chinese-l3", "and chunks of up to three by {} %"),
+    ("README", "lattice-l2-below-baseline", "chunks of two words raise it by {} %"),
+]
+"""Page, claim, and the sentence with its effect and interval, without signs."""
+
+
+@pytest.mark.parametrize(("name", "claim", "sentence"), SENTENCES, ids=[f"{one[0]}-{one[1]}" for one in SENTENCES])
+def test_sentences_have_the_effects_of_claims(name: str, claim: str, sentence: str) -> None:
+    [found] = judged(Path("nowhere"), [claim], False, RESULTS / "claims")
+    assert found.effect is not None
+    figures = [f"{abs(100 * value):.1f}" for value in found.effect if value is not None]
+    assert sentence.format(*figures) in " ".join(page(name).replace("**", "").split())
 
 
 def measured(arm: str) -> list[dict[str, Any]]:
@@ -71,6 +101,8 @@ def each(arm: str) -> str:
 TRIALS: dict[tuple[str, str, str], dict[int, str]] = {
     ("lattice", "In short", "Chinese characters, chunks of two (L = 2)"): {2: "chinese-baseline", 3: "chinese-l2"},
     ("lattice", "In short", "Chinese characters, two embeddings of half the size"): {3: "chinese-e2-half"},
+    ("lattice", "In short", "Chinese characters, chunks of three (L = 3)"): {2: "chinese-baseline", 3: "chinese-l3"},
+    ("lattice", "In short", "English words, chunks of three (L = 3)"): {2: "lattice-baseline", 3: "lattice-l3"},
     ("lattice", "In short", "English words, chunks of two (L = 2)"): {2: "lattice-baseline", 3: "lattice-l2"},
     ("lattice", "In short", "English words, two embeddings of half the size"): {3: "lattice-e2-half"},
     ("lattice", "In short", "English words, two embeddings of equal size"): {3: "lattice-e2"},
@@ -81,6 +113,8 @@ TRIALS: dict[tuple[str, str, str], dict[int, str]] = {
         3: "switchboard-mos",
         5: "switchboard-moc",
     },
+    ("mixtures", "Finetuning", "softmax"): {2: "ptb-softmax", 3: "ptb-softmax-finetuned"},
+    ("mixtures", "Finetuning", "mixture of softmaxes"): {2: "ptb-mos", 3: "ptb-mos-finetuned"},
     ("self-organized", "In short", "full softmax"): {2: "words-softmax"},
     ("self-organized", "In short", "softmax trained with sampled words"): {2: "words-sampled"},
     ("self-organized", "In short", "learned clusters"): {2: "words-self-organized"},
@@ -90,6 +124,11 @@ TRIALS: dict[tuple[str, str, str], dict[int, str]] = {
     ("sememe-rnn", "In short", "LSTM"): {2: "lstm", 3: "lstm-concat", 4: "lstm-gate", 5: "lstm-cell"},
     ("sememe-rnn", "In short", "GRU"): {2: "gru", 3: "gru-concat", 4: "gru-gate", 5: "gru-cell"},
     ("sememe-rnn", "In short", "BiLSTM"): {2: "nli-bilstm", 3: "nli-concat", 4: "nli-gate", 5: "nli-cell"},
+    ("sememe-rnn", "In short", "with the sememes of another word"): {
+        3: "nli-concat-shuffled",
+        4: "nli-gate-shuffled",
+        5: "nli-cell-shuffled",
+    },
     ("sememe-rnn", "In short", "BiGRU"): {2: "nli-bigru", 3: "nli-bigru-concat", 4: "nli-bigru-gate", 5: "nli-bigru-cell"},
     ("sdlm", "The first 150,000 tokens", "SDLM, 250 draws"): {5: "sdlm-250-draws"},
     ("sdlm", "The first 150,000 tokens", "SDLM, 1,000 draws"): {5: "sdlm"},
