@@ -235,3 +235,18 @@ def test_a_stopped_training_is_not_measured(monkeypatch: pytest.MonkeyPatch, tmp
         )
         with pytest.raises(SystemExit, match="same command continues") if stopped else nullcontext():
             assert measuring.train_to_the_end({}, tmp_path) == tmp_path
+
+
+def test_the_trigrams_beside_our_models_are_normalised(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("a b a c <unk> b c a a b d " * 9 + "d d c b a " * 4).split()
+    text = loaded(ROOT / "benchmarks" / "perplexity_speed.py", monkeypatch).arpa(words, 3)
+    rows = [line.split("\t") for line in text.splitlines() if "\t" in line and "<s>" not in line and "</s>" not in line]
+    share = {tuple(row[1].split()): 10 ** float(row[0]) for row in rows if row[1] != "<unk>"}
+    weight = {tuple(row[1].split()): 10 ** float(row[2]) for row in rows if len(row) == 3}
+
+    def probability(gram: tuple[str, ...]) -> float:
+        return share[gram] if gram in share else weight.get(gram[:-1], 1.0) * probability(gram[1:])
+
+    known = {word for (word,) in (gram for gram in share if len(gram) == 1)}
+    for context in [(), ("a",), ("a", "b"), ("d", "d"), ("c", "d"), ("<unknown>", "b")]:
+        assert sum(probability((*context, word)) for word in known) == pytest.approx(1.0, abs=1e-4)
