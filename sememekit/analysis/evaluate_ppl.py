@@ -95,7 +95,7 @@ def evaluate_ppl(
     another vocabulary. Raises GraphError: the graph is of another vocabulary."""
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     texts = open_texts([loaded], TextReading(split, data, batch_size, adaptation), "evaluate-ppl", grouped=bool(by))
-    used = loaded.graph if graph is None else given_graph(graph, loaded)
+    used = _common_graph([loaded], graph)
     kinds = kinds_of(by, [loaded], used, read_labels(labels, by, texts[0].scoring))
     score_texts(texts, kinds, progress)
     return report_of(texts[0], used, kinds)
@@ -135,13 +135,6 @@ def report_of(scored: RunText, graph: SememeGraph | None, kinds: Sequence[WordKi
         marginal=scoring.reading.get("marginal"),
         cut_sources=None if lengths is None else sum(words_read(loaded, length) < length for length in lengths.tolist()),
     )
-
-
-def given_graph(path: Path, loaded: Run) -> SememeGraph:
-    """The graph in a file. Raises GraphError: it is not of the vocabulary of the run, or cannot be used."""
-    graph = SememeGraph.load(path)
-    graph.check_vocabulary(loaded.vocabulary)
-    return graph
 
 
 class PerplexityChange(Record):
@@ -220,15 +213,12 @@ class OverlayComparison(PerplexityComparison):
 
 def compare_ppl(
     runs: Sequence[Run],
+    text: TextReading | None = None,
     *,
     overlay: Path | None = None,
-    split: str = "test",
     by: Sequence[str] = (),
-    data: Path | None = None,
     graph: Path | None = None,
     labels: Path | None = None,
-    batch_size: int | None = None,
-    adaptation: Adaptation | None = None,
     seed: int = 0,
     progress: Progress = silent,
 ) -> PerplexityComparison:
@@ -245,13 +235,13 @@ def compare_ppl(
     Raises ConfigError: one run, runs with different signatures or dtypes, or groups by different graphs; for an overlay, the
     model reads no graph, read it only when it was built, or never trained an added sememe. Raises CheckpointError, DataError,
     GraphError: as ``evaluate_ppl`` and ``sememes.overlay.apply_changes``."""
-    first, changes, command = runs[0], tuple[ChangedSense, ...](), "evaluate-ppl RUN RUN2"
+    first, changes, command, text = runs[0], tuple[ChangedSense, ...](), "evaluate-ppl RUN RUN2", text or TextReading()
     if overlay is not None:
         runs, command = [first, first.with_overlay(overlay)], "evaluate-ppl --overlay"
         changes = runs[1].changed_senses
     if len(runs) < 2:
         raise ConfigError("a comparison takes two runs or more: sememekit evaluate-ppl RUN RUN2")
-    texts = open_texts(runs, TextReading(split, data, batch_size, adaptation), command, grouped=bool(by or changes))
+    texts = open_texts(runs, text, command, grouped=bool(by or changes))
     used = _common_graph([first] if changes else runs, graph) if changes or any(map(reads_graph, by)) else None
     kinds = kinds_of(by, runs, used, read_labels(labels, by, texts[0].scoring))
     if changes and first.graph is not None:
@@ -274,7 +264,7 @@ def compare_ppl(
         rows.append(ComparedWords(**words, tokens=count, share=count / total, perplexities=found, changes=apart))
     compared = PerplexityComparison(
         reports=tuple(reports),
-        split=split,
+        split=text.split,
         signature=of_text(reports[0].signature),
         graph=None if used is None else used.fingerprint,
         unit=texts[0].scoring.unit,
@@ -295,8 +285,11 @@ def _change(first: float | None, other: float | None, nats: Interval) -> Perplex
 
 
 def _common_graph(opened: Sequence[Run], given: Path | None) -> SememeGraph | None:
+    """Return the given graph or that of the runs. Raises GraphError: it is of another vocabulary, or cannot be used."""
     if given is not None:
-        return given_graph(given, opened[0])
+        graph = SememeGraph.load(given)
+        graph.check_vocabulary(opened[0].vocabulary)
+        return graph
     own = {str(loaded.path): loaded.graph for loaded in opened if loaded.graph is not None}
     if len({graph.fingerprint for graph in own.values()}) > 1:
         raise ConfigError(

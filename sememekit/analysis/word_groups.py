@@ -148,5 +148,5 @@ def _annotated(graph: SememeGraph, by: str) -> Iterator[WordKind]:
         if beyond.any():
             yield WordKind(by, f"{SEMEME_BINS[-1][1]} sememes or more", beyond)
     yield WordKind(by, "no annotation", ~annotated)
-    by_rule = np.array([entry.is_annotated and not entry.is_from_lexicon for entry in graph.entries()], dtype=np.bool_)
+    by_rule = annotated & ~graph.from_lexicon
     yield WordKind(by, "special tokens and punctuation by rule (counted above)", by_rule, True)

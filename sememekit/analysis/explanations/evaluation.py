@@ -110,11 +110,10 @@ def evaluate_explanations(
             )
         at_rest = task.decoder.sense_probabilities(empty)
         units, unit = units_of(task, text, split)
-        from_lexicon = np.array([entry.is_from_lexicon for entry in graph.entries()], dtype=np.bool_)
         chosen = np.ones(len(text.words), dtype=np.bool_)
         if contexts is not None and contexts < len(chosen):
             chosen = drawn_sentences(units, contexts, seed)
-        scored = chosen & from_lexicon[text.words]
+        scored = chosen & graph.from_lexicon[text.words]
         if not scored.any():
             raise DataError(f"eval --explanations: no word of {prepared.folder}, split {split}, has sememes from a lexicon")
         gold, masses = Gold.of(graph, loaded.train_counts), SememeMasses(graph, task.device)
@@ -139,7 +138,7 @@ def evaluate_explanations(
     ranked[FREQUENCY] = np.broadcast_to(frequent, (int(scored.sum()), most))
     places = np.flatnonzero(scored)
     found = score_rankings(gold, text.words[places], loaded.train_counts, units[places], ranked, tops, seed)
-    words = text.words[chosen]
+    words, by_rule = text.words[chosen], graph.annotated & ~graph.from_lexicon
     return ExplanationScores(
         **loaded.of_run,
         decoder=name,
@@ -147,9 +146,7 @@ def evaluate_explanations(
         data=str(prepared.folder),
         mean=over,
         positions=len(places),
-        left_out=LeftOut(
-            by_rule=int((graph.annotated & ~from_lexicon)[words].sum()), not_annotated=int((~graph.annotated)[words].sum())
-        ),
+        left_out=LeftOut(by_rule=int(by_rule[words].sum()), not_annotated=int((~graph.annotated)[words].sum())),
         sampled=None if chosen.all() else f"{len(np.unique(units[chosen])):,} of {len(np.unique(units)):,}, seed {seed}",
         sentences=len(np.unique(units[places])),
         unit=unit,

@@ -94,13 +94,12 @@ class Gold:
         """Return the gold of a graph and the counts (V,) of its words. Words with sememes by rule, such as ``<unk>``, are never
         gold and are not counted. Sememes of such words alone are not ranked."""
         words, sememes = word_sememes(graph)
-        from_lexicon = np.array([entry.is_from_lexicon for entry in graph.entries()], dtype=np.bool_)
-        count_K = sememe_counts(graph, np.where(from_lexicon, counts, 0))
+        count_K = sememe_counts(graph, np.where(graph.from_lexicon, counts, 0))
         nats_K = -np.log(np.maximum(count_K, 1) / max(counts.sum(), 1))
         return cls(
             keys=words * graph.num_sememes + sememes,
             num_sememes=graph.num_sememes,
-            possible_K=np.bincount(sememes[from_lexicon[words]], minlength=graph.num_sememes) > 0,
+            possible_K=np.bincount(sememes[graph.from_lexicon[words]], minlength=graph.num_sememes) > 0,
             size_V=np.bincount(words, minlength=graph.num_words),
             count_K=count_K,
             nats_K=np.maximum(nats_K, 0.0),
