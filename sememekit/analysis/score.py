@@ -25,19 +25,16 @@ _LINES_AT_ONCE = 32
 
 
 class ScoredToken(Record):
-    """One word of a text under a model.
-
-    Attributes:
-        sentence, position: line of the input and word of the line, from 1; an added ``<eos>`` is the last word.
-        read_as: the word as the model reads it: ``<unk>`` for a word outside its vocabulary.
-        nats: negative natural logarithm of its probability; None without context.
-    """
+    """One word of a text under a model."""
 
     sentence: int
     position: int
+    """sentence, position: line of the input and word of the line, from 1; an added ``<eos>`` is the last word."""
     token: str
     read_as: str
+    """The word as the model reads it: ``<unk>`` for a word outside its vocabulary."""
     nats: float | None
+    """Negative natural logarithm of its probability; None without context."""
 
 
 class OverlaidToken(ScoredToken):

@@ -31,21 +31,13 @@ LABELS_NEED_A_FILE: Final = (
 
 
 class WordKind(NamedTuple):
-    """Words of one kind.
+    """Words of one kind."""
 
-    Attributes:
-        grouping: the grouping of the kind, such as "senses".
-        name: of the kind, such as "one sense".
-        words: (V,) mask of the words of this kind.
-        of_which: whether these words are also in other kinds of the grouping.
-        units: (U,) mask of the units of the text, for a property of sentences.
-    """
-
-    grouping: str
-    name: str
-    words: Mask
-    of_which: bool = False
-    units: Mask | None = None
+    grouping: str  # the grouping of the kind, such as "senses"
+    name: str  # of the kind, such as "one sense"
+    words: Mask  # (V,) mask of the words of this kind
+    of_which: bool = False  # whether these words are also in other kinds of the grouping
+    units: Mask | None = None  # (U,) mask of the units of the text, for a property of sentences
 
 
 def band_names() -> tuple[str, ...]:

@@ -31,27 +31,24 @@ _TRAINED_ALIKE: Final = ("task", "encoder", "decoder", "optimizer", "schedule")
 
 
 class SeedsReport(Record):
-    """The results of training one plan with several seeds, stored as ``OUT/seeds.json``.
-
-    Attributes:
-        out: the folder of the runs, ``seed-N`` for seed N.
-        metric: the primary metric; ``mean`` and ``sd`` (n - 1; None for one seed) are over its best validation values.
-        table: the plan without the seed, also for seeds added later.
-        seeds: the given seeds, then finished seeds of earlier calls with the same plan.
-        runs: a report for each seed.
-        stopped: whether a signal stopped a run, with checkpoints to resume from.
-    """
+    """The results of training one plan with several seeds, stored as ``OUT/seeds.json``."""
 
     model_config = ConfigDict(allow_inf_nan=True)
 
     out: str
+    """The folder of the runs, ``seed-N`` for seed N."""
     metric: str
+    """The primary metric; ``mean`` and ``sd`` (n - 1; None for one seed) are over its best validation values."""
     mean: float | None
     sd: float | None
     seeds: tuple[int, ...]
+    """The given seeds, then finished seeds of earlier calls with the same plan."""
     runs: tuple[TrainReport, ...]
+    """A report for each seed."""
     stopped: bool
+    """True if a signal stopped a run, with checkpoints to resume from."""
     table: dict[str, Any] = Field(default_factory=dict)
+    """The plan without the seed, also for seeds added later."""
 
 
 def train_seeds(

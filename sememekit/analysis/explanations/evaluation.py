@@ -32,33 +32,30 @@ class LeftOut(Record):
 
 
 class ExplanationScores(OfRun):
-    """Report of ``eval --explanations``; see docs/explaining.md.
-
-    Attributes:
-        mean: the text or counts that give the mean probabilities.
-        positions: number of scored positions, whose gold word has sememes from a lexicon.
-        sampled: number of sentences in the sample; None if all sentences were read.
-        sentences: number of sentences with a scored position, from which the bootstrap draws.
-        unit: definition of a sentence in this text.
-        num_sememes: K, the sememes that are ranked.
-        rankings: scores over all positions, for each ranking and each k.
-        words: scores by the training count of the gold word.
-        sememes: recall by the training count of the gold sememe.
-    """
+    """Report of ``eval --explanations``; see docs/explaining.md."""
 
     decoder: str
     split: str
     data: str
     mean: str
+    """The text or counts that give the mean probabilities."""
     positions: int
+    """Number of scored positions, whose gold word has sememes from a lexicon."""
     left_out: LeftOut
     sampled: str | None
+    """Number of sentences in the sample; None if all sentences were read."""
     sentences: int
+    """Number of sentences with a scored position, from which the bootstrap draws."""
     unit: str
+    """Definition of a sentence in this text."""
     num_sememes: int
+    """K, the sememes that are ranked."""
     rankings: tuple[RankingScore, ...]
+    """Scores over all positions, for each ranking and each k."""
     words: tuple[BandScores, ...]
+    """Scores by the training count of the gold word."""
     sememes: tuple[SememeBand, ...]
+    """Recall by the training count of the gold sememe."""
 
 
 def evaluate_explanations(

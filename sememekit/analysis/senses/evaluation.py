@@ -26,18 +26,15 @@ ORACLE: Final = "commonest sense of each word (oracle)"
 
 
 class SenseAccuracy(Record):
-    """Accuracy of a method or a baseline.
-
-    Attributes:
-        micro: share of the targets, with a bootstrap over targets.
-        macro: mean over words of the share of their targets, with a bootstrap over words.
-        above_random: ``micro`` minus the accuracy at random, paired over targets.
-    """
+    """Accuracy of a method or a baseline."""
 
     name: str
     micro: Interval
+    """Share of the targets, with a bootstrap over targets."""
     macro: Interval
+    """Mean over words of the share of their targets, with a bootstrap over words."""
     above_random: Interval
+    """``micro`` minus the accuracy at random, paired over targets."""
 
 
 class WordAccuracy(Record):
@@ -50,22 +47,19 @@ class WordAccuracy(Record):
 
 
 class SenseScores(OfRun):
-    """Report of ``evaluate_senses``.
-
-    Attributes:
-        left_out: targets that cannot be scored, by cause.
-        rows: the requested method, the other methods, then the baselines.
-        stored: whether the measurement was stored beside the run, where ``tag`` reads it.
-    """
+    """Report of ``evaluate_senses``."""
 
     gold: str
     method: Method
     sources: tuple[str, ...]
     targets: int
     left_out: tuple[LeftOut, ...]
+    """Targets that cannot be scored, by cause."""
     rows: tuple[SenseAccuracy, ...]
+    """The requested method, the other methods, then the baselines."""
     words: tuple[WordAccuracy, ...]
     stored: bool
+    """True if the measurement was stored beside the run, where ``tag`` reads it."""
 
 
 def evaluate_senses(

@@ -26,19 +26,13 @@ _COLUMNS: Final = ("sentence", "word", "position", "sense")
 
 @dataclass(frozen=True)
 class GoldTarget:
-    """A word in a sentence, with its gold sense.
+    """A word in a sentence, with its gold sense."""
 
-    Attributes:
-        line: of the file, from 1.
-        position: of the word, from 0; valid only after a check by ``misplaced``.
-        sense: the sememes of the sense, or its number in the lexicon, from 1.
-    """
-
-    line: int
+    line: int  # of the file, from 1
     words: tuple[str, ...]
-    position: int
+    position: int  # of the word, from 0; valid only after a check by ``misplaced``
     word: str
-    sense: frozenset[str] | int
+    sense: frozenset[str] | int  # the sememes of the sense, or its number in the lexicon, from 1
 
 
 class LeftOut(Record):

@@ -23,15 +23,10 @@ Reals = NDArray[np.float64]
 
 
 class Substitutes(NamedTuple):
-    """Words that can substitute for a sense, by falling weight, then by falling count.
+    """Words that can substitute for a sense, by falling weight, then by falling count."""
 
-    Attributes:
-        words: (n,) ids.
-        weights: (n,) squared overlap of the sememes, 0 to 1.
-    """
-
-    words: NDArray[np.int64]
-    weights: Reals
+    words: NDArray[np.int64]  # (n,) ids
+    weights: Reals  # (n,) squared overlap of the sememes, 0 to 1
 
 
 @final
