@@ -27,8 +27,8 @@ COUNT_BANDS: Final = (1, 10, 100, 1000, 10000)
 Mask = npt.NDArray[np.bool_]
 
 LABELS_NEED_A_FILE: Final = (
-    "--by labels: the data have no labels of sentences (preprocess --column keeps those of labelled texts); add --labels FILE, "
-    "with a label for each sentence of the split, one a line"
+    "--by labels: the data have no labels of sentences, as preprocess --column keeps them of labelled texts; add --labels "
+    "FILE, with a label for each sentence of the split, one a line"
 )
 
 

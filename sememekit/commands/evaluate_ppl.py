@@ -42,9 +42,7 @@ def command(
     overlay: shared.Overlay = None,
     data: shared.EvaluationData = None,
     graph: Annotated[Path | None, option("--graph", "Sememe graph for --by, where the run has none.")] = None,
-    labels: Annotated[
-        Path | None, option("--labels", "For --by labels: a label a line, for each sentence. [default: the data's]")
-    ] = None,
+    labels: Annotated[Path | None, option("--labels", "For --by labels: a label for each sentence, one a line.")] = None,
     batch_size: shared.BatchSize = None,
     which: shared.Which = "best",
     cache: Annotated[bool, option("--cache", "Continuous cache: mix in words that followed similar contexts.")] = False,
