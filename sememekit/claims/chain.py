@@ -117,8 +117,8 @@ def timings_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path) -> lis
 
 
 def timing_names(file: ClaimFile, claim: PaperClaim) -> list[str]:
-    """Return the names of a claim's timings: none for one model; a second only if ``after_cut`` has another cost."""
-    return list(_timed(file, claim))
+    """Return the files of a claim's timings: none for one model; a second only if ``after_cut`` has another cost."""
+    return [f"{name}.json" for name in _timed(file, claim)]
 
 
 def _timed(file: ClaimFile, claim: PaperClaim) -> dict[str, tuple[str, str]]:

@@ -1,7 +1,5 @@
 """The subcommand evaluate-ppl; the plain function is ``sememekit.analysis.evaluate_ppl.evaluate_ppl``."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,7 +1,6 @@
 """Train, compare and explain models of a text in minutes."""
 
 import hashlib
-import json
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -217,7 +216,7 @@ def _go_on(
     )
     replace_file(out / PAGE, report_page(finished).encode())
     # the last: with it all is done
-    replace_file(out / REPORT, sealed(json.loads(finished.model_dump_json())))
+    replace_file(out / REPORT, sealed(finished))
     return finished
 
 

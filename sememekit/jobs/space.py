@@ -1,7 +1,5 @@
 """The search space of ``sweep --over``: a setting, and the values to try."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

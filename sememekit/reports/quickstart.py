@@ -118,9 +118,8 @@ def comparison(report: QuickstartReport) -> Table:
         speed = [f"{it.training_seconds:,.0f} s", f"{it.tokens_per_second:,.0f}"]
         return [f"{it.test_perplexity:.1f}", character, byte, f"{it.best_valid:.1f}", epochs, f"{it.parameters:,}", *speed]
 
-    columns = ("", *(NAMES[model.name] for model in report.models))
-    rows = zip(_ROWS, *map(figures, report.models), strict=True)
-    return Table(columns, rows, "Test perplexity with and without sememes", numbers=(1, 2))
+    names, rows = (NAMES[model.name] for model in report.models), zip(_ROWS, *map(figures, report.models), strict=True)
+    return Table(("", *names), rows, "Test perplexity with and without sememes", numbers=1)
 
 
 def _said(report: QuickstartReport) -> dict[str, list[str]]:

@@ -1,7 +1,5 @@
 """New words for a trained run, without training: vectors and biases come from sememes and characters (``extend``)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple

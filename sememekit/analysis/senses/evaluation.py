@@ -21,7 +21,6 @@ from sememekit.runs.run import OfRun, Run
 
 RANDOM: Final = "at random"
 FIRST: Final = "first sense of the lexicon"
-PRIOR: Final = "sense prior of the model"
 ORACLE: Final = "commonest sense of each word (oracle)"
 
 
@@ -140,11 +139,11 @@ def _scorable(
             names = inventory.names(word)
             right = gold_reading.matching_senses(target.sense, names)
             if not line.known[target.position]:
-                cause = gold_reading.UNKNOWN_WORD
+                cause = "word outside the vocabulary"
             elif not inventory.graph.entry(word).is_from_lexicon:
-                cause = gold_reading.NOT_ANNOTATED
+                cause = "word without annotation in the lexicon"
             elif len(names) < 2 or not right:
-                cause = gold_reading.NO_SENSE if len(names) > 1 else gold_reading.ONE_SENSE
+                cause = "sense that the lexicon lacks" if len(names) > 1 else "word with one sense in the lexicon"
             else:
                 yield _Scored(target, line.ids, place, len(names), right)
         if cause is not None:
@@ -161,7 +160,8 @@ def _correct(tagger: SenseTagger, method: Method, scored: Sequence[_Scored], pro
     for done, ([word], one) in enumerate(zip(tagged, scored, strict=True), start=1):
         logs = {name: word.log_probabilities(name) for name in names}
         if "lift" in tagger.parts:
-            logs[PRIOR] = word.parts["share"] - word.parts["lift"] if "lift" in word.parts else np.zeros(one.senses)
+            prior = word.parts["share"] - word.parts["lift"] if "lift" in word.parts else np.zeros(one.senses)
+            logs["sense prior of the model"] = prior
         for name, values in logs.items():
             found.setdefault(name, []).append(float(int(values.argmax()) in one.right))
         found[RANDOM].append(len(one.right) / one.senses)
