@@ -12,7 +12,7 @@ from torch import Tensor
 from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import ClusterChange, ClusterLearner
-from sememekit.measure.perplexity import tallies
+from sememekit.measure.perplexity import perplexity_metrics
 from sememekit.progress import OneStage, Progress
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.tasks.writing import Predictor, predictions
@@ -93,12 +93,8 @@ def _bits_of_filled(bits: Tensor, filled: Tensor) -> float:
 
 def measure_clusters(task: Predictor, data: PreparedData, split: str, progress: OneStage) -> ClusterPerplexities:
     """Perplexity of a split and of its two terms."""
-    whole, parts = tallies(predictions(task, data, split, progress))
-    return ClusterPerplexities(
-        perplexity=whole.perplexity,
-        cluster_perplexity=parts["cluster"].perplexity,
-        in_cluster_perplexity=parts["in_cluster"].perplexity,
-    )
+    found = perplexity_metrics(predictions(task, data, split, progress))
+    return ClusterPerplexities(**{name: found[name] for name in ClusterPerplexities.model_fields})
 
 
 class EStep(NamedTuple):

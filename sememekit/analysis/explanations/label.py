@@ -50,15 +50,12 @@ class ReadText(Record):
     words: tuple[ReadWord, ...]
 
 
-class StrongSememe(Record):
+class StrongSememe(SememeOfWord):
     """A sememe that moved the decision, with the word and the text that it belongs to; ``place`` counts words from 1."""
 
-    name: str
     word: str
     text: str
     place: int
-    effect: float
-    gradient: float
 
 
 class LabelExplanation(OfRun):
@@ -112,7 +109,7 @@ def explain_label(
         for name, words, own, places in zip(classifier.texts, cut, ids, found.texts, strict=True)
     ]
     strong = [
-        StrongSememe(name=item.name, word=word.word, text=text.name, place=place, effect=item.effect, gradient=item.gradient)
+        StrongSememe(**dict(item), word=word.word, text=text.name, place=place)
         for text in shown
         for place, word in enumerate(text.words, start=1)
         for item in word.sememes

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from sememekit.analysis.score import ScoredToken
 from sememekit.analysis.senses.inventory import SenseInventory, inventory_of
 from sememekit.analysis.senses.tagger import METHODS, LineReader, Method, SenseTagger, TaggedWord
 from sememekit.config import Record
@@ -89,17 +90,9 @@ class SenseTag(Record):
     probability: float
 
 
-class TaggedToken(Record):
-    """A word of a text."""
+class TaggedToken(ScoredToken):
+    """A word of a text with its senses; ``read_as`` may be several words that the model read in its place."""
 
-    sentence: int
-    position: int
-    """sentence, position: line of the input and word of the line, from 1."""
-    token: str
-    read_as: str
-    """The words that the model read in its place."""
-    nats: float | None
-    """Surprisal; None where nothing predicts the word."""
     senses: tuple[SenseTag, ...]
     """The senses by falling probability; empty where no lexicon knows the word."""
 
