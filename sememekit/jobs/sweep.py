@@ -17,9 +17,7 @@ from sememekit.runs.build import sources_of
 from sememekit.runs.plan import read_plan
 from sememekit.signals import stop_signals
 
-SETTINGS: Final = "sweep.json"
-BEST: Final = "best.toml"
-REPORT: Final = "report.json"
+SETTINGS, BEST, REPORT = "sweep.json", "best.toml", "report.json"
 BUSY: Final = "{} is being written by another sweep ({}); wait until it has ended, or choose another --out"
 
 
