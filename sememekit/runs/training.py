@@ -13,7 +13,7 @@ from sememekit.config import check_table, trusting_code
 from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import LEXICON, MODELS
 from sememekit.decoders.contract import check_own_decoders
-from sememekit.encoders.base import Encoder
+from sememekit.encoders.base import FromFiles
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import sync_to_disk, typed
 from sememekit.ranks import ALONE, Ranks
@@ -25,7 +25,7 @@ from sememekit.runs.plan import Plan, plan_of_run, read_plan, remarks_on
 from sememekit.runs.run import CLUSTERS, GRAPH, SIGNATURE, TRAIN_COUNTS, Run, counts_text, load_weights, vocabulary_of_run
 from sememekit.runs.start_from import start_from, with_earlier_epochs
 from sememekit.sememes import SememeGraph
-from sememekit.tasks.base import LabelPredictor, Task, declares
+from sememekit.tasks.base import LabelPredictor, Task, declares, take_part
 from sememekit.tasks.vectors import VectorCoverage
 from sememekit.text.chunks import CHUNKS
 from sememekit.text.vocabulary import Vocabulary
@@ -106,7 +106,7 @@ def open_training(
         if vectors is not None:
             on_remark(f"vectors: {vectors.sentence()}")
         ranks.wait()  # what all find wrong below they find at one time, so that one process says it
-        task.take_part(ranks)  # what cannot be divided leaves no run behind
+        take_part(task, ranks)  # what cannot be divided leaves no run behind
         if folder is None:
             task.num_batches(data, 0)  # data that do not fit this task leave no run behind
             files = kept_files(parts, data)
@@ -160,9 +160,8 @@ def _start(task: Task, plan: Plan, vocabulary: Vocabulary, data: PreparedData) -
         start_from(Path(plan.run.start_from), plan, task, vocabulary, data)
         return
     for part in task.modules():
-        if isinstance(part, Encoder):
-            part.initialise()
-    task.initialise()
+        if isinstance(part, FromFiles):
+            part.read_weights()
     task.begin_training(data)
 
 
