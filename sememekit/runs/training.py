@@ -208,7 +208,7 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
                 path not in _CHECKED_BY_CONTENT
                 and slot != "claim"
                 and key != "prepare"
-                and stored.get(slot, {}).get(key) != value
+                and not _holds(stored.get(slot, {}).get(key), value)
             ):
                 raise ConfigError(
                     f"--resume: the run in {folder.path} has {path}={stored.get(slot, {}).get(key)!r}, given {value!r}; only "
@@ -216,6 +216,13 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
                     f"{typed('sememekit', 'train', '--from', folder.path, '--out', 'OTHER')}"
                 )
     return plan_of_run(folder, stored)
+
+
+def _holds(stored: Any, given: Any) -> bool:
+    """Return whether a stored setting is the given one; a table within a slot may be given in part, as in a recipe."""
+    if isinstance(stored, Mapping) and isinstance(given, Mapping):
+        return all(key in stored and _holds(stored[key], value) for key, value in given.items())
+    return bool(stored == given)
 
 
 def _restore(trainer: Trainer, out: Path) -> None:
