@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.machinery
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ import pytest
 from tests.config.test_defaults import ROOMS
 from tests.mutants import ROOT, Mutant, mutants, swap_code
 from tests.mutate import TESTS, interval
-from tests.mutate_room import DEFAULTS, Room
+from tests.mutate_room import DEFAULTS, Room, _wait
 
 TEXT = """
 def decorated(function):
@@ -122,6 +123,14 @@ def test_the_tests_of_every_room_are_there() -> None:
 def test_the_interval_of_wilson() -> None:
     assert interval(37, 40) == pytest.approx((0.8014, 0.9742), abs=1e-4)
     assert interval(0, 0) == (0.0, 1.0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mutants are tried on Linux")
+@pytest.mark.parametrize(("does", "code"), [("time.sleep(600)", -signal.SIGKILL), ("sys.exit(7)", 7)])
+def test_a_child_that_does_nothing_is_not_waited_for(does: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.mutate_room._IDLE", 1.0)
+    with subprocess.Popen([sys.executable, "-c", f"import sys, time\n{does}"]) as child:
+        assert _wait(child.pid, 1e6) == code
 
 
 def test_a_mutant_changes_no_file_outside_of_its_folders(tmp_path: Path) -> None:
