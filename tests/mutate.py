@@ -21,6 +21,7 @@ ELSEWHERE = {
     "jobs": ["tests/commands", "tests/claims"],
     "files": ["tests/test_files.py", "tests/test_typed.py", "tests/commands/test_folders.py"],
     "layers": ["tests/layers", "tests/encoders", "tests/decoders"],
+    "protocols": ["tests/protocols", "tests/analysis/test_adaptation.py"],
     "runs": ["tests/runs", "tests/commands/test_on_engines.py"],
 }
 """Rooms whose tests are not, or not only, in a folder of that name."""

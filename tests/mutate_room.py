@@ -163,8 +163,9 @@ class Room:
         lines = self.lines.get(str(mutant.path), {})
         first, last = (0, sys.maxsize) if mutant.imported else mutant.lines
         tests = {test for line, tests in lines.items() if first <= int(line) <= last for test in tests}
-        if mutant.imported:
-            tests |= {test for test in self.seconds if test.startswith(DEFAULTS)}
+        if mutant.imported:  # a test may read nothing but a constant
+            near = {_file(test) for test in tests}
+            tests |= {test for test in self.seconds if test.startswith(DEFAULTS) or _file(test) in near}
         if not self.traced or (mutant.imported and not lines):
             tests = set(self.seconds)
         files: dict[str, float] = {}

@@ -100,13 +100,14 @@ def test_a_mutant_is_given_to_the_tests_that_run_its_lines_those_of_quick_files_
     one = Mutant(path, 7, "", "", "", "", lines=(7, 8), imported=False)
     lines = {"6": ["a::no"], "7": ["slow::x", "a::z"], "8": ["a::y"], "9": ["a::no"]}
     defaults = f"{DEFAULTS}[thing]"
-    seconds = {"slow::x": 3.0, "a::y": 1.0, "a::z": 0.5, "a::no": 0.1, defaults: 0.2}
+    seconds = {"slow::x": 3.0, "a::y": 1.0, "a::z": 0.5, "a::no": 0.1, "a::constant": 0.4, "b::x": 0.1, defaults: 0.2}
     room = Room(seconds, {str(path): lines}, [])
     assert room.of(one) == ["a::z", "a::y", "slow::x"]
-    assert room.of(replace(one, imported=True)) == [defaults, "a::no", "a::z", "a::y", "slow::x"]
+    assert room.of(replace(one, imported=True)) == [defaults, "a::no", "a::constant", "a::z", "a::y", "slow::x"]
     assert room.of(replace(one, path=ROOT / "other.py")) == []
-    assert room.of(replace(one, path=ROOT / "other.py", imported=True)) == [defaults, "a::no", "a::z", "a::y", "slow::x"]
-    assert replace(room, lines={}, traced=False).of(one) == [defaults, "a::no", "a::z", "a::y", "slow::x"]
+    everything = ["b::x", defaults, "a::no", "a::constant", "a::z", "a::y", "slow::x"]
+    assert room.of(replace(one, path=ROOT / "other.py", imported=True)) == everything
+    assert replace(room, lines={}, traced=False).of(one) == everything
 
 
 def test_the_tests_of_every_room_are_there() -> None:

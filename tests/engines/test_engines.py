@@ -128,7 +128,9 @@ def test_one_worker_or_item_of_this_machine_needs_no_other_process(workers: int,
 
 
 @pytest.mark.parametrize(("items", "looked"), [([1], lambda: None), ([1, 2], None)])
-def test_who_looks_or_has_two_items_works_elsewhere(items: list[int], looked: Callable[[], None] | None, tmp_path: Path) -> None:
+def test_who_looks_or_has_two_items_works_elsewhere(
+    items: list[int], looked: Callable[[], None] | None, tmp_path: Path
+) -> None:
     """Whoever looks can then stop a long call."""
     with open_engine("local", 2, tmp_path) as engine:
         found = dict(engine.map(process_of, items, looked))
