@@ -201,7 +201,6 @@ def _train(step: Step, say: Callable[[str], None], run: _Run) -> None:
     if begun:
         step = Step(step.kind, (*step.words, "--resume"), step.made)
     say(step.shell())
-    step.made.parent.mkdir(parents=True, exist_ok=True)
     spent: list[float] = []
     try:
         run(step, spent)
