@@ -190,6 +190,22 @@ def test_jieba_keeps_every_character_and_no_blank(hmm: bool) -> None:
     assert ("without" in JiebaSegmenter(hmm).description) == (not hmm)
 
 
+def test_only_if_asked_jieba_guesses_words_outside_its_dictionary() -> None:
+    for segmenter, words in ((JiebaSegmenter(), "在 网易 杭 研"), (JiebaSegmenter(hmm=True), "在 网易 杭研")):
+        assert segmenter.segment("在网易杭研") == words.split()
+
+
+def test_words_that_are_given_replace_the_dictionary_of_jieba() -> None:
+    given = JiebaSegmenter(words=["天地人", "天地人", "", "a b"])
+    assert given.segment("天地人在教室") == ["天地人", "在", "教", "室"]
+    assert " over 1 words, " in given.description
+    assert pickle.loads(pickle.dumps(given)).segment("天地人在教室") == given.segment("天地人在教室")
+    known = JiebaSegmenter(words=["北京", "北京大", "大学"])
+    assert known.segment("北京大学") == ["北京", "大学"], "known words keep their frequency"
+    with pytest.raises(DataError, match="this one is empty"):
+        JiebaSegmenter(words=["", " "])
+
+
 @pytest.fixture(scope="module")
 def sentences() -> list[str]:
     subjects, verbs, things = (
