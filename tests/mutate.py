@@ -22,7 +22,26 @@ ELSEWHERE = {
     "files": ["tests/test_files.py", "tests/test_typed.py", "tests/commands/test_folders.py"],
     "layers": ["tests/layers", "tests/encoders", "tests/decoders"],
     "protocols": ["tests/protocols", "tests/analysis/test_adaptation.py"],
-    "runs": ["tests/runs", "tests/commands/test_on_engines.py"],
+    "reports": [
+        "tests/reports",
+        "tests/claims/test_ledger_page.py",
+        "tests/commands/test_report.py",
+        "tests/commands/test_sharing.py",
+    ],
+    "runs": [
+        "tests/runs",
+        "tests/analysis/test_overlay.py",
+        "tests/analysis/test_published.py",
+        "tests/analysis/test_score.py",
+        "tests/commands/test_attack_runs.py",
+        "tests/commands/test_augment_share.py",
+        "tests/commands/test_cluster_update.py",
+        "tests/commands/test_on_engines.py",
+        "tests/commands/test_settings.py",
+        "tests/commands/test_sharing.py",
+        "tests/commands/test_writing.py",
+        "tests/training/test_start_from.py",
+    ],
 }
 """Rooms whose tests are not, or not only, in a folder of that name."""
 
