@@ -97,7 +97,7 @@ def _changes(tree: ast.AST) -> Iterator[tuple[Any, str, tuple[int, int], bool]]:
         for changed in _changed(node):
             yield node, changed, lines, imported
         match node:
-            case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test) if isinstance(test, _PLAIN):
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test) if isinstance(test, _PLAIN) and not _typing(test):
                 yield test, f"not {ast.unparse(test)}", (test.lineno, test.end_lineno or test.lineno), imported
 
 
@@ -129,6 +129,11 @@ _GUARDS = {"strict", "stacklevel"}
 """Arguments that a result never depends on: they only make a mistake elsewhere an exception, or a message clearer."""
 _PLAIN = ast.Name | ast.Attribute | ast.Call
 """Conditions without an operator of their own."""
+
+
+def _typing(test: ast.expr) -> bool:
+    """What is imported for types alone can be imported when the code runs, too."""
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
 
 
 def _reads(value: ast.expr, name: str) -> bool:

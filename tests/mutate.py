@@ -23,7 +23,10 @@ ELSEWHERE = {
     "layers": ["tests/layers", "tests/encoders", "tests/decoders"],
     "protocols": ["tests/protocols", "tests/analysis/test_adaptation.py"],
     "reports": [
-        "tests/reports",
+        "tests/reports/test_charts.py",
+        "tests/reports/test_figures.py",
+        "tests/reports/test_pages.py",
+        "tests/reports/test_terminal.py",
         "tests/claims/test_ledger_page.py",
         "tests/commands/test_report.py",
         "tests/commands/test_sharing.py",
