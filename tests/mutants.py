@@ -97,7 +97,9 @@ def _changes(tree: ast.AST) -> Iterator[tuple[Any, str, tuple[int, int], bool]]:
         for changed in _changed(node):
             yield node, changed, lines, imported
         match node:
-            case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test) if isinstance(test, _PLAIN) and not _typing(test):
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test) if isinstance(test, _PLAIN) and not _typing(
+                test
+            ):
                 yield test, f"not {ast.unparse(test)}", (test.lineno, test.end_lineno or test.lineno), imported
 
 

@@ -18,6 +18,12 @@ from tests.mutate_room import DEFAULTS, BrokenTestsError, survivors
 
 ELSEWHERE = {
     "analysis": ["tests/analysis", "tests/commands"],
+    "commands": [
+        "tests/commands",
+        "tests/claims/test_ledger_page.py",
+        "tests/runs/test_extend.py",
+        "tests/serve/test_command.py",
+    ],
     "jobs": ["tests/commands", "tests/claims"],
     "files": ["tests/test_files.py", "tests/test_typed.py", "tests/commands/test_folders.py"],
     "layers": ["tests/layers", "tests/encoders", "tests/decoders"],
@@ -36,6 +42,7 @@ ELSEWHERE = {
         "tests/analysis/test_overlay.py",
         "tests/analysis/test_published.py",
         "tests/analysis/test_score.py",
+        "tests/commands/test_attack_chinese_runs.py",
         "tests/commands/test_attack_runs.py",
         "tests/commands/test_augment_share.py",
         "tests/commands/test_cluster_update.py",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -158,3 +160,52 @@ def test_the_example_of_the_help_page_is_a_word_of_the_open_lexicon() -> None:
     page = CliRunner().invoke(app, ["lookup", "--help"]).stdout
     word = next(line.split()[2] for line in page.splitlines() if line.strip().startswith("sememekit lookup "))
     assert lookup(word).senses
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("a b c", r"give one WORD, or two for their similarity, and not 3; --suggest takes any number"),
+        ("a b c --similar", r"give one WORD, or two for their similarity, and not 3"),
+        ("a b --similar", r"give one WORD, or two for their similarity, and not 2"),
+        ("a --check", r"give one of WORD, --sememe, .*, and not WORD with --check"),
+        ("a --graph g --source open", r"give --graph or --source, not both"),
+        ("a --graph g --side english", r"--side is of lexicons, and a graph has its words; leave it out with --graph"),
+        ("a --top 3", r"--top needs --sememe, --similar, --suggest or --diff; leave it out"),
+        ("--sememe a --graph g", r"--graph needs WORD, two words, --similar, --pairs, --suggest or --change; leave it out"),
+        ("a --vectors v", r"--vectors needs --suggest; leave it out"),
+        ("--check --source open", r"--check is of the open lexicon alone; leave --source out"),
+        ("--change a --graph", r"--change takes two values, and --graph was taken for one"),
+        ("--diff open --source open --source open", r"--diff compares one --source with another lexicon; merge several"),
+        ("--suggest", r"--suggest needs WORD..., or --unannotated-of DATA"),
+        ("--suggest a --unannotated-of d", r"--suggest needs WORD..., or --unannotated-of DATA"),
+    ],
+)
+def test_options_that_do_not_go_together_are_usage_errors(typed: str, message: str) -> None:
+    result = CliRunner().invoke(app, ["lookup", *typed.split()])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert re.search(message, " ".join(re.sub("[│╭╮╰╯─]", " ", result.stderr).split())), result.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown", "after"),
+    [
+        ("教师", "human|人", ""),
+        ("教师 教学", "similarity", ""),
+        ("教师 --similar", "教学", "shared sememes stand in brackets"),
+        ("--sememe 教", "教师", "next: sememekit lookup WORD --similar"),
+        ("--suggest 女教师 --top 1", "教", "next: --dump FILE writes them as a table"),
+    ],
+)
+def test_each_question_has_its_answer_and_what_to_type_next(
+    sources: list[str], typed: str, shown: str, after: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hints: list[tuple[str, bool]] = []
+    monkeypatch.setattr("sememekit.commands.lookup.hint", lambda text, quiet: hints.append((text, quiet)))
+    arguments = ["lookup", *typed.split(), "--source", sources[0]]
+    result = CliRunner().invoke(app, arguments)
+    assert (result.exit_code, shown in result.stdout) == (0, True), result.stdout + result.stderr
+    assert hints == ([(after, False)] if after else [])
+    quiet = CliRunner().invoke(app, [*arguments, "--quiet"])
+    assert (quiet.stdout, quiet.stderr, hints[1:]) == (result.stdout, "", [(after, True)] if after else [])
+    assert json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
