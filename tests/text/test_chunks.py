@@ -92,6 +92,7 @@ def test_ids_of_words_stay_and_ngrams_follow() -> None:
     assert short.windows([[ONE, GE]]).tolist() == [[[ONE, -1], [GE, 5]]]
     assert len(chunks.up_to(3, num_ngrams=1)) == 6
     assert short.fingerprint != chunks.fingerprint
+    assert len(short.fingerprint) == 16
     with pytest.raises(DataError, match="allowed are 0 to 7"):
         chunks.tokens(8)
 
