@@ -39,6 +39,7 @@ ELSEWHERE = {
     ],
     "runs": [
         "tests/runs",
+        "tests/analysis/test_lattices.py",
         "tests/analysis/test_overlay.py",
         "tests/analysis/test_published.py",
         "tests/analysis/test_score.py",
@@ -50,6 +51,8 @@ ELSEWHERE = {
         "tests/commands/test_settings.py",
         "tests/commands/test_sharing.py",
         "tests/commands/test_writing.py",
+        "tests/training/test_checkpoint.py",
+        "tests/training/test_run_integrity.py",
         "tests/training/test_start_from.py",
     ],
 }
