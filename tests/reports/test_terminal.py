@@ -22,7 +22,7 @@ from sememekit.analysis.evaluate import LabelMetrics, MetricsReport, SeedsReport
 from sememekit.analysis.evaluate_ppl import OverlayComparison, PerplexityComparison, PerplexityReport
 from sememekit.analysis.explanations.label import LabelExplanation
 from sememekit.analysis.explanations.lattice import EmbeddingsReport, LatticeExplanation
-from sememekit.analysis.explanations.words import Explanation
+from sememekit.analysis.explanations.words import Explanation, OverlayExplanation
 from sememekit.analysis.explanations.written_text import OverlayWriting, WritingExplanation
 from sememekit.analysis.segmentation import SegmentationReport
 from sememekit.analysis.senses.evaluation import SenseScores
@@ -51,26 +51,37 @@ def shown(parts: Iterable[str | Table]) -> Iterator[str]:
         yield from str(part).split("\n")
 
 
-def compared(figure: str, bare: bool) -> RunsComparison:
-    """Three models, the second with all intervals and the third with as few as there may be."""
+def compared(figure: str, bare: bool, *, singles: bool = False) -> RunsComparison:
+    """Three models, the second with all intervals and the third with as few as there may be, or all of single runs."""
     limits = partial(filled, Interval)
     measures = [
         (None, None),
         (None, filled(SideDifference, sentences=limits(), seeds=limits(), both=limits())),
-        (None, SideDifference(sentences=None, seeds=limits(bare=True), both=None)),
+        (None, SideDifference(sentences=limits() if singles else None, seeds=limits(bare=True), both=None)),
     ]
     sides = []
     for number, (budget, difference) in enumerate(measures):
-        runs = ("a/first", "a/other")[: 1 if bare else 2]
+        runs = ("a/first", "a/other")[: 1 if bare or singles else 2]
         one = filled(
             SideMeasure, many=len(runs), budget=budget, difference=difference, mean=0.5 + number, sd=None if bare else 0.25
         )
         later = one.model_copy(update={"budget": 9.5 * (number + 1), "mean": None if bare else 2e9, "measure": "by then"})
+        last = later.model_copy(update={"budget": 10.0})
         sides.append(
             filled(Side, many=2, name=f"folder/model-{number}-of-a-long-name,b", runs=runs, seeds=tuple(range(len(runs))),
-                   measures=(one, later, later), curves=(((1.0, 2.0, 300.0), (2.0, 4.0, 250.0)),))
+                   measures=(one, later, later, last), curves=(((1.0, 2.0, 300.0), (2.0, 4.0, 250.0)),))
         )  # fmt: skip
     return filled(RunsComparison, many=2, figure=figure, sides=tuple(sides), bare=bare)
+
+
+def overlaid(bare: bool) -> OverlayExplanation:
+    """An explanation with more changed sememes than are shown."""
+    found = filled(
+        OverlayExplanation, many=2, bare=bare, asked=None, changed_sememes=filled(OverlayExplanation, many=13).changed_sememes
+    )
+    words = [one.after.word for one in found.changed_words]
+    changes = (one.model_copy(update={"word": word}) for one, word in zip(found.changes, reversed(words), strict=True))
+    return found.model_copy(update={"changes": tuple(changes)})
 
 
 def paper(report: RunsComparison) -> Iterator[str]:
@@ -157,6 +168,10 @@ def reports(name: str) -> list[str]:
         return [*shown(parts(filled(kind, many=2, bare=bare, **given)))]
     if name in ("perplexity", "accuracy"):
         return [*paper(compared(name, bare))]
+    if name == "singles":
+        return [*paper(compared("perplexity", bare, singles=True))]
+    if name == "overlaid":
+        return [*shown(explanation.words_parts(overlaid(bare)))]
     if name == "claims":
         return claims(bare).splitlines()
     return [
@@ -165,7 +180,9 @@ def reports(name: str) -> list[str]:
 
 
 NAMES = [
-    f"{name} {how}" for name in (*PARTS, "perplexity", "accuracy", "claims", "seeds", "labels") for how in ("full", "bare")
+    f"{name} {how}"
+    for name in (*PARTS, "perplexity", "accuracy", "singles", "overlaid", "claims", "seeds", "labels")
+    for how in ("full", "bare")
 ]
 NAMES.remove("AttackReport bare")  # nothing of its rates may be lacking
 
