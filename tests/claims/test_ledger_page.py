@@ -153,7 +153,8 @@ def test_a_page_gets_the_ledger_between_its_marks(tmp_path: Path) -> None:
     page, whole = tmp_path / "page.md", tmp_path / "whole.md"
     page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
     typed = ["reproduce", "report", "--from", str(DOCS / "claims"), "--into", str(page), "--markdown", str(whole)]
-    assert CliRunner().invoke(app, typed).exit_code == 0
+    done = CliRunner().invoke(app, typed)
+    assert (done.exit_code, done.stderr) == (0, ""), "all that stands there is counted, also times"
     text = page.read_text(encoding="utf-8")
     assert text.startswith(f"before\n{BEGIN}\n")
     assert text.endswith(f"{END}\nafter\n")

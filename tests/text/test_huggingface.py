@@ -77,8 +77,9 @@ def test_other_kinds_of_tokenizers(tmp_path: Path) -> None:
 
 
 def test_what_is_no_tokenizer(tmp_path: Path, folder: Path) -> None:
-    with pytest.raises(ConfigError, match="is no folder; give the folder of a model"):
-        local_folder("./absent", "--segmenter hf:PATH")
+    for name in ("./absent", "/absent", "~/absent", "a/b/c"):  # no names of the hub
+        with pytest.raises(ConfigError, match="is no folder; give the folder of a model"):
+            local_folder(name, "--segmenter hf:PATH")
     with pytest.raises(ConfigError, match=r"the cache of huggingface_hub has no model.*run 'hf download nobody/nothing' first"):
         local_folder("nobody/nothing", "--segmenter hf:PATH")
     with pytest.raises(ConfigError, match=r"has no tokenizer\.json; write one with"):
