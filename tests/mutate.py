@@ -20,6 +20,7 @@ ELSEWHERE = {
     "analysis": ["tests/analysis", "tests/commands"],
     "commands": [
         "tests/commands",
+        "tests/analysis/test_predict.py",
         "tests/claims/test_ledger_page.py",
         "tests/runs/test_extend.py",
         "tests/serve/test_command.py",
