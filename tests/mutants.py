@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 import gc
-import importlib.machinery
 import inspect
+import os
+import tempfile
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -173,16 +174,25 @@ def of_room(room: str) -> list[Mutant]:
     return [mutant for mutant in every if mutant.key not in known]
 
 
+_IN_PLACE = """
+from importlib.machinery import SourceFileLoader
+
+def in_place(path, text, original=SourceFileLoader.get_code):
+    def get_code(self, name):
+        return compile(text, self.path, "exec", dont_inherit=True) if self.path == path else original(self, name)
+    SourceFileLoader.get_code = get_code
+
+"""
+"""What makes a process import a text instead of a file."""
+
+
 def compile_in_place(mutant: Mutant) -> None:
-    """From now on this process imports the mutant instead of its file."""
-    original = importlib.machinery.SourceFileLoader.get_code
-
-    def get_code(self: importlib.machinery.SourceFileLoader, name: str) -> Any:
-        if Path(self.path) == mutant.path:
-            return compile(mutant.text, self.path, "exec", dont_inherit=True)
-        return original(self, name)
-
-    importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[method-assign,assignment]
+    """From now on this process, and those that it starts, import the mutant instead of its file."""
+    script = f"{_IN_PLACE}in_place({str(mutant.path)!r}, {mutant.text!r})\n"
+    exec(script, {})
+    folder = tempfile.mkdtemp(dir=os.environ.get("PYTEST_DEBUG_TEMPROOT"))
+    Path(folder, "sitecustomize.py").write_text(script, encoding="utf-8")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH")]))
 
 
 def swap_code(mutant: Mutant) -> bool:

@@ -15,7 +15,6 @@ import signal
 import sys
 import tempfile
 import threading
-import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,6 +26,7 @@ import pytest
 
 from tests.mutants import ROOT, Mutant, compile_in_place, swap_code
 from tests.mutate_guard import write_only_below
+from tests.mutate_wait import wait_for
 
 PACKAGE = str(ROOT / "sememekit") + os.sep
 DEFAULTS = "tests/config/test_defaults.py::test_defaults_and_limits_change_on_purpose_alone"
@@ -169,6 +169,8 @@ class Room:
             tests |= {test for test in self.seconds if test.startswith(DEFAULTS) or _file(test) in near}
         if not self.traced or (mutant.imported and not lines):
             tests = set(self.seconds)
+        if not tests:  # other processes may run its lines, of which the tracer knows nothing
+            tests = {test for others in lines.values() for test in others}
         files: dict[str, float] = {}
         for test in tests:
             files[_file(test)] = files.get(_file(test), 0.0) + self.seconds[test]
@@ -308,8 +310,6 @@ _NOT_SWAPPED = 71
 _IMPORTS = 30.0
 """Seconds of the processor for importing and collecting."""
 _NEVER = 7 * 24 * 3600.0
-_IDLE, _IDLE_SHARE = 40.0, 0.03
-"""A child waits for ever if it uses less than this share of a processor for so many seconds."""
 
 
 def _cpu_seconds() -> float:
@@ -341,54 +341,10 @@ def _child(work: Callable[[], int], limit: float, *, loud: bool = False) -> tupl
             finally:
                 sys.stdout.flush()
                 os._exit(code)
-        code = _wait(child, limit)
+        code = wait_for(child, limit)
         with suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)  # what it left behind
         written.seek(0)
         output = written.read().decode(errors="replace")
     assert code != _CRASHED, f"pytest itself failed in a child:\n{output}"
     return code, output
-
-
-def _wait(child: int, limit: float) -> int:
-    end = time.monotonic() + 600 + 100 * limit  # a busy machine gives a child few of them
-    used, since = 0.0, time.monotonic()
-    while time.monotonic() < end:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.02)
-        if (now := time.monotonic()) > since + _IDLE:
-            if abs((busy := _tree_seconds(child)) - used) < _IDLE_SHARE * _IDLE:
-                break
-            used, since = busy, now
-    for process in [child, *_descendants(child)]:
-        with suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return -signal.SIGKILL
-
-
-def _descendants(process: int) -> list[int]:
-    children: dict[int, list[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # it ended
-            children.setdefault(int(_fields(path)[1]), []).append(int(path.parent.name))
-    found = [process]
-    for one in found:
-        found += children.get(one, [])
-    return found[1:]
-
-
-def _tree_seconds(process: int) -> float:
-    """Seconds of the processor that a process and those that it started have used."""
-    total = 0
-    for one in [process, *_descendants(process)]:
-        with suppress(OSError):
-            total += sum(map(int, _fields(Path(f"/proc/{one}/stat"))[11:15]))
-    return total / os.sysconf("SC_CLK_TCK")
-
-
-def _fields(path: Path) -> list[str]:
-    """State, parent and so on: what follows the name, which may hold spaces."""
-    return path.read_text(errors="replace").rpartition(")")[2].split()
