@@ -68,6 +68,20 @@ def test_the_picture_of_a_narrow_screen_has_the_same_values_and_the_names_above_
     assert "-- 二 74.0" in slim
 
 
+def test_names_are_at_the_ends_of_their_lines_and_apart() -> None:
+    """On a wide screen; a heatmap is the same on every screen."""
+    ends = {"upper": 290.0, "near": 286.0, "lower": 50.0}
+    html = chart(Curves("t", "x", "y", tuple(Line(name, ((1.0, 300.0), (2.0, end))) for name, end in ends.items())))
+    wide = html.partition('class="chart slim"')[0]
+    assert 'class="chart wide"' in wide
+    heights = [float(re.findall(rf' y="([\d.]+)"[^>]*>{name} ', wide)[0]) for name in ends]
+    tops = [top for _, top, said in marks(html) if said.endswith("(x 2)")]
+    assert heights[0] == pytest.approx(tops[0], abs=12)
+    assert heights[1] - heights[0] == pytest.approx(17, abs=0.1), "a line of text apart"
+    assert heights[2] == pytest.approx(tops[2], abs=12)
+    assert 'class="chart wide"' not in chart(WEIGHTS)
+
+
 def test_a_line_of_many_points_has_values_at_some_and_at_its_end() -> None:
     points = tuple((float(step), 5000.0 - step) for step in range(4000))
     found = marks(chart(Curves("t", "step", "y", (Line("one", points),))))
