@@ -12,7 +12,6 @@ import pytest
 
 from sememekit.decoders import DECODERS
 from sememekit.jobs.train import train
-from sememekit.tasks.language_model import LanguageModel
 from tests.decoders import test_contract
 from tests.small_run import Place
 
@@ -102,7 +101,9 @@ def test_it_learns_at_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "my_layers.py").write_text(blocks()[0], encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     place = Place(tmp_path / "place")
-    monkeypatch.setattr(LanguageModel, "uniform", lambda self: None)  # ten words at the rate of ten thousand
+    monkeypatch.setattr(
+        "sememekit.training.trainer.uniform_perplexity", lambda task: None
+    )  # ten words at the rate of ten thousand
     table = place.table(schedule__epochs=2)
     table["decoder"] = {"name": "my_layers:Temperature", "temperature": temperature}
     del table["optimizer"]

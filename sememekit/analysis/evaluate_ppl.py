@@ -88,15 +88,16 @@ def evaluate_ppl(
 
     ``by`` groups target words: by their number of senses (Table 2, Gu et al. 2018) or the mean number of sememes of their
     senses (Table 3), with a row for words without annotation; by training count; or by sememes among words of similar counts.
-    It can also group sentences by ``labels``, a file with a label on each line. ``batch_size`` None is the batch size of the
-    training, or 1 with an ``adaptation`` (cache, dynamic evaluation, or both). The run is not changed; dynamic evaluation
-    stores gradient statistics in its folder. Other arguments as ``sememekit evaluate-ppl --help``. Raises ConfigError: the task
-    predicts no words, or ``by`` is given and there is no graph. Raises DataError: the data are absent, lack the split, or have
-    another vocabulary. Raises GraphError: the graph is of another vocabulary."""
+    It can also group sentences by labels: those that ``preprocess --column`` kept, or ``labels``, a file with a label on each
+    line. ``batch_size`` None is the batch size of the training, or 1 with an ``adaptation`` (cache, dynamic evaluation, or
+    both). The run is not changed; dynamic evaluation stores gradient statistics in its folder. Other arguments as ``sememekit
+    evaluate-ppl --help``. Raises ConfigError: the task predicts no words, or ``by`` is given and there is no graph. Raises
+    DataError: the data are absent, lack the split, or have another vocabulary. Raises GraphError: the graph is of another
+    vocabulary."""
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     texts = open_texts([loaded], TextReading(split, data, batch_size, adaptation), "evaluate-ppl", grouped=bool(by))
     used = loaded.graph if graph is None else given_graph(graph, loaded)
-    kinds = kinds_of(by, [loaded], used, read_labels(labels, by, texts[0].scoring))
+    kinds = kinds_of(by, [loaded], used, read_labels(labels, by, texts[0].data, split, texts[0].scoring))
     score_texts(texts, kinds, progress)
     return report_of(texts[0], used, kinds)
 
@@ -253,7 +254,7 @@ def compare_ppl(
         raise ConfigError("a comparison takes two runs or more: sememekit evaluate-ppl RUN RUN2")
     texts = open_texts(runs, TextReading(split, data, batch_size, adaptation), command, grouped=bool(by or changes))
     used = _common_graph([first] if changes else runs, graph) if changes or any(map(reads_graph, by)) else None
-    kinds = kinds_of(by, runs, used, read_labels(labels, by, texts[0].scoring))
+    kinds = kinds_of(by, runs, used, read_labels(labels, by, texts[0].data, split, texts[0].scoring))
     if changes and first.graph is not None:
         kinds = [*changed_kinds(changes, first.graph.words), *kinds]
     score_texts(texts, kinds, progress)

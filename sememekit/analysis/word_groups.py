@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from sememekit.analysis.groupings import Grouping
 from sememekit.config import nearest
+from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError, GraphError
 from sememekit.files import read_text
 from sememekit.runs.run import Run
@@ -26,7 +27,8 @@ COUNT_BANDS: Final = (1, 10, 100, 1000, 10000)
 Mask = npt.NDArray[np.bool_]
 
 LABELS_NEED_A_FILE: Final = (
-    "--by labels and --labels FILE belong together: FILE has a label a line, for each sentence of the split"
+    "--by labels: the data have no labels of sentences, as preprocess --column keeps them of labelled texts; add --labels "
+    "FILE, with a label for each sentence of the split, one a line"
 )
 
 
@@ -72,19 +74,26 @@ def reads_graph(by: str) -> bool:
     return by not in (Grouping.frequency, Grouping.labels)
 
 
-def read_labels(path: Path | None, by: Sequence[str], scoring: Scoring) -> tuple[str, ...]:
-    """Return the label of each unit of a text, one per line of a file. Raises ConfigError: ``labels`` without a file, or a file
-    without ``labels``. Raises DataError: number of labels and units differ."""
-    if (path is None) == (Grouping.labels in by):
-        raise ConfigError(LABELS_NEED_A_FILE)
-    if path is None:
+def read_labels(path: Path | None, by: Sequence[str], data: PreparedData, split: str, scoring: Scoring) -> tuple[str, ...]:
+    """Return the label of each unit of a split: of each line of a file, or as the data have them.
+
+    Raises ConfigError: ``labels``, but neither a file nor labels in the data, or a file without ``labels``. Raises DataError:
+    number of labels and units differ."""
+    if Grouping.labels not in by:
+        if path is not None:
+            raise ConfigError(f"--labels {path}: labels make groups of sentences; add --by labels")
         return ()
-    labels = tuple(line.strip() for line in read_text(path, lambda why: DataError(f"--labels {why}")).splitlines())
+    labels, place = data.sentence_labels(split), f"{data.folder}: --by labels"
+    if path is not None:
+        lines = read_text(path, lambda why: DataError(f"--labels {why}")).splitlines()
+        labels, place = tuple(map(str.strip, lines)), f"--labels {path}"
+    elif not labels:
+        raise ConfigError(LABELS_NEED_A_FILE)
     if len(labels) != scoring.num_units:
         number, unit = f"{scoring.num_units:,}", scoring.unit
-        raise DataError(f"--labels {path}: {len(labels):,} labels, but the split has {number} {unit}; write a label a line")
+        raise DataError(f"{place}: {len(labels):,} labels, but the split has {number} {unit}; write a label a line")
     if "" in labels:
-        raise DataError(f"--labels {path}:{labels.index('') + 1}: the line is empty; write a label for each sentence")
+        raise DataError(f"{place}:{labels.index('') + 1}: the line is empty; write a label for each sentence")
     return labels
 
 

@@ -115,7 +115,7 @@ class Attack:
         label = self.victim.labels.index(result.label)
         aim = Aim(label, None if result.target is None else self.victim.labels.index(result.target))
         texts, again = (result.fields, result.adversarial), []
-        for times in (1, _TIMES - 1):
+        for times in (1, _TIMES - 1):  # a victim whose answers do not vary returns after the first
             again += [[self.victim.alone(text) for text in texts] for _ in range(times)]
             if wrong := [answer for pair in again for answer in pair if isinstance(answer, str)]:
                 return result.model_copy(update={**_NO_SUCCESS, "outcome": "error", "reason": wrong[0]})
@@ -282,7 +282,7 @@ class _Run:
                     scores[known] = self._aim.scores(probabilities)
                     best = max(best, float(scores.max()))
                     won = known[self._aim.reached(probabilities)]
-                    if len(won := won[rows[won].any(axis=1)]):
+                    if len(won := won[rows[won].any(axis=1)]):  # a row of zeros is the original text
                         index = self._pick(won, rows, scores)
                         return _Outcome(self._queries, best, row=rows[index], probabilities=self._memory[keys[index]])
                 if asked < len(keys):

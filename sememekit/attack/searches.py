@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sememekit import config
-from sememekit.attack.space import Rows, Space, best_index, draw_places, is_better
+from sememekit.attack.space import BLOCK, Rows, Space, best_index, draw_places, is_better
 
 Scores = NDArray[np.float64]
 Queries = Generator[Rows, Scores, None]  # a generator that yields (N, P) rows and receives (N,) scores
@@ -92,23 +92,27 @@ class Greedy(Search):
         if not self.settings.rescan:
             yield from self._in_order(space, start)
             return
-        while len(trials := space.single_changes(row)):
-            scores = yield trials
-            best = best_index(scores)
-            if not is_better(scores[best], score):
-                return
-            row, score = trials[best], float(scores[best])
+        before = None
+        while row is not before:
+            before = row
+            for trials in space.single_changes(before):
+                scores = yield trials
+                best = best_index(scores)
+                if is_better(scores[best], score):
+                    row, score = trials[best], float(scores[best])
 
     def _in_order(self, space: Space, start: float) -> Queries:
-        trials = space.single_changes(space.origin()[0])
-        scores = yield trials
-        places = np.argmax(trials > 0, axis=1)
-        best = {place: best_index(np.where(places == place, scores, -np.inf)) for place in range(len(space.positions))}
+        asked: list[Scores] = []
+        for trials in space.single_changes(space.origin()[0]):
+            asked.append((yield trials))
+        gains = np.split(np.concatenate(asked), np.cumsum(space.sizes)[:-1])  # of each place, its substitutes in order
+        best = [best_index(each) for each in gains]
         row, score = space.origin()[0], start
-        for place in sorted(best, key=lambda place: -round(float(scores[best[place]]), 5)):
+        for place in sorted(range(len(best)), key=lambda place: -round(float(gains[place][best[place]]), 5)):
             if int((row > 0).sum()) >= space.most:
                 return
-            trial = np.where(trials[best[place]] > 0, trials[best[place]], row)
+            trial = row.copy()
+            trial[place] = best[place] + 1
             found = yield trial[None]
             if is_better(found[0], score):
                 row, score = trial, float(found[0])
@@ -124,10 +128,16 @@ class Beam(Search):
 
     settings: Settings
 
+    def refusal(self, space: Space) -> str:
+        num = self.settings.width * int(space.sizes.sum()) * len(space.sizes)
+        return (
+            f"a beam of {self.settings.width} rows of so long a text has {num:,} numbers in memory" if num > 16 * BLOCK else ""
+        )
+
     def run(self, space: Space, start: float, generator: np.random.Generator) -> Queries:
         beam = space.origin()
         for _ in range(space.most):
-            trials = np.concatenate([space.single_changes(row) for row in beam])
+            trials = np.concatenate([rows for row in beam for rows in space.single_changes(row)])
             # The same set of changes can be reached in several orders; the first place it comes up is kept.
             _, first = np.unique(trials, axis=0, return_index=True)
             trials = trials[np.sort(first)]

@@ -5,7 +5,7 @@ A point of the space is a row of P small integers, one for each changeable word:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -19,6 +19,9 @@ from sememekit.measure.attack_rates import SpaceSize
 
 Rows = NDArray[np.int16]  # (N, P) points of a space
 
+BLOCK = 1 << 28
+"""Most numbers of the rows of one step: 512 MB."""
+
 _CLOSE = 1e-6  # scores that differ by less count as equal, since rounding depends on the other rows of the batch
 
 
@@ -27,7 +30,7 @@ class Space:
     """All texts that an attack may try on one example.
 
     >>> space = Space.open(Document.read(("a good film",)), {"good": ("fine", "great")})
-    >>> [space.text(row) for row in space.single_changes(space.origin()[0])]
+    >>> [space.text(row) for rows in space.single_changes(space.origin()[0]) for row in rows]
     [('a fine film',), ('a great film',)]
     """
 
@@ -133,16 +136,21 @@ class Space:
             rows[index, surplus] = 0
         return rows
 
-    def single_changes(self, row: Rows) -> Rows:
-        """Return all rows that change one more word of ``row`` (P,), by word, then by substitute; empty at the limit."""
+    def single_changes(self, row: Rows) -> Iterator[Rows]:
+        """Yield the rows that change one more word of ``row`` (P,), by word, then by substitute; none at the limit.
+
+        They come at once, or in blocks of ``BLOCK`` numbers where a long text has more: with N substitutes they are N P."""
         if int((row > 0).sum()) >= self.most:
-            return self.origin(0)
+            return
         free = np.flatnonzero(row == 0)
         where = np.repeat(free, self.sizes[free])
         choices = np.concatenate([np.arange(1, self.sizes[position] + 1) for position in free]) if len(free) else np.zeros(0)
-        rows = np.repeat(row[None], len(where), axis=0)
-        rows[np.arange(len(where)), where] = choices
-        return rows
+        at_once = max(1, BLOCK // len(row))
+        for begin in range(0, len(where), at_once):
+            places = where[begin : begin + at_once]
+            rows = np.repeat(row[None], len(places), axis=0)
+            rows[np.arange(len(places)), places] = choices[begin : begin + at_once]
+            yield rows
 
 
 class Texts(Sequence[Fields]):

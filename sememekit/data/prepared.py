@@ -8,6 +8,7 @@
     ├── sentencepiece.model, pieces.json      only with the segmenters sentencepiece and hf
     ├── lexicon.txt                           only with a lexicon: the words that the segmenter knew
     ├── chunks.tsv                            only with --chunks: the most frequent n-grams (``text/chunks.py``)
+    ├── train.sentence-labels.txt             only for a column of labelled examples: the label of each sentence, one a line
     ├── train.offsets.bin, train.labels.bin   only for examples: where each text begins; their labels
     └── train.texts.jsonl, train.lines.bin    only for pairs: the source and the references as text
 
@@ -28,9 +29,9 @@ import numpy.typing as npt
 
 from sememekit.data.examples import Examples, Originals, check_lines, example_files, mapped
 from sememekit.data.segmenters import MODELS, kept_words, recorded_segmenter
-from sememekit.data.signature import SIGNATURE, Signature, read_signature, remedy
+from sememekit.data.signature import LABELS, SIGNATURE, Signature, read_signature, remedy
 from sememekit.errors import DataError
-from sememekit.files import has_sha256, opening
+from sememekit.files import has_sha256, opening, read_bytes
 from sememekit.text.chunks import CHUNKS, ChunkVocabulary
 from sememekit.text.form import TextForm
 from sememekit.text.segmenters import Segmenter
@@ -142,6 +143,17 @@ class PreparedData:
             raise DataError(f"{self.folder}: no split {split!r}; name another one (--split): {', '.join(self.splits)}")
         self.check(split)
         return self._mapped[f"{split}.bin"]
+
+    def sentence_labels(self, split: str) -> tuple[str, ...]:
+        """The label of each sentence of a running text; empty without labels. Raises DataError: changed or damaged labels."""
+        stated = (self.signature.labels or {}).get(split)
+        if stated is None:
+            return ()
+        path = self.folder / LABELS.format(split)
+        content = read_bytes(path, lambda why: DataError(f"{why}; put it back, or {remedy(self.folder)}"))
+        if hashlib.sha256(content).hexdigest() != stated:
+            raise DataError(f"{path}: changed or damaged after it was written; {remedy(self.folder)}")
+        return tuple(content.decode().split("\n")[:-1])
 
     def first_contexts(self, words: Sequence[str], around: int = 8) -> dict[str, str]:
         """Return word -> context of its first occurrence; words that never occur are left out."""

@@ -15,6 +15,8 @@ from sememekit.text.reading import TextFaults
 FORMAT: Final = 1
 SIGNATURE: Final = "signature.json"
 CHECKSUM: Final = "signature.sha256"
+LABELS: Final = "{}.sentence-labels.txt"
+"""File of the labels of a running text; ``{}`` for the split."""
 
 
 def remedy(folder: str | Path) -> str:
@@ -107,6 +109,7 @@ class Signature(Record):
         size_of: the text of ``characters`` and ``bytes``: ``source`` before normalisation and ``<unk>`` replacement, or
             ``tokens``, the words of the source with ``<unk>`` and the like spelled out.
         examples, chunks: None for a running text, and for a folder without chunks.
+        labels: split -> SHA-256 of the labels of its sentences; None for a running text without.
     """
 
     format: int
@@ -127,6 +130,7 @@ class Signature(Record):
     splits: dict[str, SplitSummary]
     examples: ExamplesSummary | None = None
     chunks: ChunksSummary | None = None
+    labels: dict[str, str] | None = None
 
 
 def read_signature(folder: Path) -> Signature:
@@ -167,7 +171,9 @@ def read_signature(folder: Path) -> Signature:
 
 def write_signature(path: Path, signature: Signature) -> None:
     """Write the signature as JSON, and its SHA-256 beside it; the same signature gives the same bytes."""
-    table = signature.model_dump(mode="json", exclude={"chunks"} if signature.chunks is None else set())
+    table = signature.model_dump(
+        mode="json", exclude={name for name in ("chunks", "labels") if getattr(signature, name) is None}
+    )
     for name in ("long_sentences", "end_marks"):
         if not table["faults"][name]:
             del table["faults"][name]

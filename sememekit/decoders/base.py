@@ -161,13 +161,6 @@ class Decoder(nn.Module, ABC):
         Args:
             counts: (V,) how often each word is a target in the training text, without other splits."""
 
-    def after_step(self, step: int) -> dict[str, float] | None:
-        """Update the state that changes without gradients; called after each optimiser step, numbered from 1.
-
-        Returns numbers for the trainer to report and write into metrics.jsonl, or None if nothing changed. All its state must
-        be in buffers, so that a resumed run does the same."""
-        return None
-
     def room_for_words(self) -> Mapping[str, Any]:
         """Return settings that keep this layer unchanged when words are appended to the vocabulary; None removes a key.
 
@@ -189,6 +182,13 @@ class Scheduled(Decoder):
     def look_up_sparsely(self, allowed: bool) -> None:
         """Allow or forbid sparse gradients of word vectors around each training step; sparse gradients save time if a step uses
         few words. A decoder with an ``nn.Embedding`` sets its ``sparse``; most need the whole table."""
+
+    def after_step(self, step: int) -> dict[str, float] | None:
+        """Update the state that changes without gradients; called after each optimiser step, numbered from 1.
+
+        Returns numbers for the trainer to report and write into metrics.jsonl, or None if nothing changed. All its state must
+        be in buffers, so that a resumed run does the same."""
+        return None
 
     def after_rate_cut(self) -> None:
         """React to a cut of the learning rate, called before the next epoch.

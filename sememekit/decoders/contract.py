@@ -5,7 +5,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from sememekit.decoders.base import Decoder
+from sememekit.decoders.base import Clustered, Decoder, Scheduled, Sensed
 from sememekit.decoders.sampling import NormalisedScores, estimated_nll
 from sememekit.errors import ConfigError, SememekitError
 from sememekit.layers import evaluating
@@ -26,8 +26,13 @@ def check_contract(decoder: Decoder) -> None:
     In evaluation, on 2 x 3 random contexts: ``nll`` gives a number for each target, each row of ``log_probs`` sums to one,
     and ``nll`` agrees with ``log_probs`` of the target, all to ``TOLERANCE``. For a ``NormalisedScores`` with sampled words,
     ``scores`` of some words agree with ``scores`` of all words, and ``sampled_nll`` is the estimate from these scores.
-    Generators are not changed. Raises ConfigError: naming the class, the method and its result."""
+    Generators are not changed. A method of ``Scheduled``, ``Sensed`` or ``Clustered`` on a layer that does not derive from the
+    class would never be called. Raises ConfigError: naming the class, the method and its result."""
     name = f"{type(decoder).__module__}:{type(decoder).__qualname__}"
+    for kind in (Scheduled, Sensed, Clustered):
+        unheard = [each for each in vars(kind) if each[0] != "_" and not hasattr(Decoder, each) and hasattr(decoder, each)]
+        if unheard and not isinstance(decoder, kind):
+            raise ConfigError(f"{name}.{unheard[0]} is never called; derive the class from decoders.base.{kind.__name__}, too")
     weight = next((parameter for parameter in decoder.parameters() if parameter.is_floating_point()), torch.zeros(()))
     generator = torch.Generator().manual_seed(1)
     hidden = torch.randn(2, 3, decoder._width, generator=generator).to(weight)

@@ -148,6 +148,7 @@ class _SenseSums(torch.autograd.Function):
                 if keep_scores:
                     scores.append(scores_Rvn)
                 logits = each.by_rank(logits_sn)
+                # The first basis writes the logits and the others add, so that the memory need not be cleared before.
                 for basis, score in enumerate(each.by_basis(scores_Rvn.to(words_VE.dtype))):
                     gates = each.by_rank(each.sememes_of_sense(gates_Kn, weight[basis]))
                     if basis == 0:
@@ -202,6 +203,7 @@ class _SenseSums(torch.autograd.Function):
                 grads, of_sense = each.by_rank(grad_logits_sn), each.by_rank(of_sense_sn)
                 scores_of, grads_of = each.by_basis(scores_Rvn.to(gates_Kn.dtype)), each.by_basis(grads_Rvn)
                 for score, grad, weight_of_edge, of_sememe_Kn in zip(scores_of, grads_of, weight, of_sememe_RKn, strict=True):
+                    # A logit is the product of a score and a sum of gates: the gradient of each is by the other.
                     each.products(score, grads, out=of_sense)
                     of_sememe_Kn += each.sememes_of_sense.back(of_sense_sn, each.back_constant)
                     each.sum_products(each.by_rank(each.sememes_of_sense(gates_Kn, weight_of_edge)), grads, out=grad)
@@ -268,7 +270,7 @@ def likelihood(
     own_Mn = logits_Sn.gather(0, place_Mn)
     if offset_S is not None:
         logits_Sn.add_(offset_S[:, None])
-        logits_Sn.scatter_(0, place_Mn, own_Mn)
+        logits_Sn.scatter_(0, place_Mn, own_Mn)  # the target was not drawn, so that it stands for itself alone
     own_Mn = own_Mn.masked_fill(~real_Mn, -torch.inf)
     top_n = logits_Sn.amax(dim=0)
     total_n = logits_Sn.sub_(top_n).exp_().sum(dim=0, dtype=sum_dtype(logits_Sn))

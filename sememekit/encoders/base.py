@@ -34,7 +34,7 @@ class Encoded:
 
 class EncoderResources(NamedTuple):
     """Resources of an encoder: E, the size of the input vectors; the words; the graph, if any; and the bytes, if any, that
-    ``Encoder.keep`` returned when the run began."""
+    ``FromFiles.keep`` returned when the run began."""
 
     input_size: int
     vocabulary: Vocabulary
@@ -66,25 +66,6 @@ class Encoder(nn.Module, ABC):
     def needs(cls, settings: Any) -> frozenset[str]:
         """Optional fields of ``EncoderResources`` that these settings require: "graph" or nothing."""
         return frozenset()
-
-    @classmethod
-    def vector_size(cls, settings: Any) -> int | None:
-        """Return the required width of word vectors, the default of ``task.embedding_size``; None for any."""
-        return None
-
-    @classmethod
-    def keep(cls, settings: Any, data: PreparedData) -> bytes | None:
-        """Return bytes that a run on ``data`` stores for its encoder as ``encoder.json`` (default: nothing).
-
-        Called once, before a fresh run is built; every model of the run gets it as ``EncoderResources.kept``."""
-        return None
-
-    def initialise(self) -> None:
-        """Read initial weights; called once, on the CPU, before a fresh run is trained."""
-
-    def word_vectors(self) -> Tensor | None:
-        """Return (V, H) initial word vectors once, if ``initialise`` has read any."""
-        return None
 
     def __init__(self, settings: Any, resources: EncoderResources) -> None:
         super().__init__()
@@ -139,6 +120,30 @@ class Encoder(nn.Module, ABC):
     def last(self, encoded: Encoded, lengths: Tensor | None = None) -> Tensor:
         """Return the hidden state (B, H) after the last real step; with two directions, at the end of each."""
         return last_real_step(encoded.hidden, lengths)
+
+
+class FromFiles(Encoder):
+    """An encoder that starts from the weights of a pretrained model."""
+
+    @classmethod
+    @abstractmethod
+    def vector_size(cls, settings: Any) -> int:
+        """Return the required width of word vectors, the default of ``task.embedding_size``."""
+
+    @classmethod
+    @abstractmethod
+    def keep(cls, settings: Any, data: PreparedData) -> bytes:
+        """Return bytes that a run on ``data`` stores for its encoder as ``encoder.json``.
+
+        Called once, before a fresh run is built; every model of the run gets it as ``EncoderResources.kept``."""
+
+    @abstractmethod
+    def read_weights(self) -> None:
+        """Read initial weights; called once, on the CPU, before a fresh run is trained."""
+
+    @abstractmethod
+    def word_vectors(self) -> Tensor | None:
+        """Return (V, H) initial word vectors, once after ``read_weights``."""
 
 
 class ChildSum(Encoder):

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sememekit import config
 from sememekit.data.prepared import PreparedData
-from sememekit.encoders.base import Encoded, Encoder, EncoderResources, State, zero_padding
+from sememekit.encoders.base import Encoded, EncoderResources, FromFiles, State, zero_padding
 from sememekit.encoders.piece_model import PieceModel
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.files import needed, read_bytes, read_object
@@ -30,12 +30,12 @@ _asked: Final = partial(asked_of_transformers, _USE, "causal language model")
 
 
 @final
-class Pretrained(Encoder):
+class Pretrained(FromFiles):
     """A causal language model of ``transformers``, frozen or fine-tuned, without its output layer.
 
     >>> settings = Pretrained.Settings(path="models/gpt2", context=512)
     >>> encoder = Pretrained(settings, EncoderResources(768, words, kept=Pretrained.keep(settings, data)))
-    >>> encoder.initialise()
+    >>> encoder.read_weights()
     >>> encoded = encoder(vectors_TBE, target_TB, encoder.start(batch_size=2))
 
     The model reads pieces. In data that the model's own tokenizer segmented (``preprocess --segmenter hf:PATH``) a word is a
@@ -154,7 +154,7 @@ class Pretrained(Encoder):
         }
         return (json.dumps(table, ensure_ascii=False, sort_keys=True) + "\n").encode()
 
-    def initialise(self) -> None:
+    def read_weights(self) -> None:
         settings = self.settings
         whole = PieceModel(settings.path, causal=True).model
         self.model.load_state_dict(whole.base_model.state_dict())

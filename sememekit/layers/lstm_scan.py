@@ -75,10 +75,11 @@ class _LSTMScan(torch.autograd.Function):
         gates_TBG = torch.empty_like(ready_TBG)
         for t in range(steps):
             seen_BH = hidden_TBH[t] if mask is None else hidden_TBH[t] * mask
-            if seen_BH.dtype == recurrent_GH.dtype:
+            if seen_BH.dtype == recurrent_GH.dtype:  # one kernel; with bfloat16 weights the sum must stay wide
                 torch.addmm(ready_TBG[t], seen_BH, recurrent_GH.T, out=gates_TBG[t])
             else:
                 torch.add(ready_TBG[t], seen_BH.to(recurrent_GH.dtype) @ recurrent_GH.T, out=gates_TBG[t])
+            # u comes first, so that all sigmoids are one contiguous range.
             gates_TBG[t, :, :size].tanh_()
             gates_TBG[t, :, size:].sigmoid_()
             u, f, i, o, *o_s = gates_TBG[t].split(size, dim=1)
@@ -116,6 +117,7 @@ class _LSTMScan(torch.autograd.Function):
             dc_BH.addcmul_(dh_BH, cell_slope_TBH[t])
             if grad_cell_TBH is not None:
                 dc_BH.add_(grad_cell_TBH[t])
+            # From here on the slopes of step t are gradients: u, f and i act through c, o (and o_s) through h.
             grad_ready_TB4H[t, :, :3].mul_(dc_BH.unsqueeze(1))
             grad_ready_TB4H[t, :, 3:].mul_(dh_BH.unsqueeze(1))
             if grad_added_TBH is not None:

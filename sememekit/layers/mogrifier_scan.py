@@ -122,6 +122,7 @@ class _MogrifierScan(torch.autograd.Function):
                 gated = torch.addmm(bias, source, up, out=gate_rows[number][t]).sigmoid_()
                 torch.mul(rows[number - 2][t], gated, out=rows[number][t])
             torch.addmm(bias_G, joined[t], matrix, out=sums[t])
+            # The rest is the LSTM step of lstm_scan.py, over views that were taken before the loop.
             us[t].tanh_()
             bounded[t].sigmoid_()
             torch.mul(fs[t], cells[t], out=cells[t + 1]).addcmul_(is_[t], us[t])

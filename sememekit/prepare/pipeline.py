@@ -27,7 +27,7 @@ from sememekit.corpora.sources import CorpusFile, Unpacked
 from sememekit.corpora.units import ShardResult
 from sememekit.data.prepared import HELD_OUT, VOCABULARY, PreparedData, token_type
 from sememekit.data.segmenters import LEXICON, MODEL, MODELS, lexicon_bytes
-from sememekit.data.signature import FORMAT, SIGNATURE, ChunksSummary, Signature, SourceFile, write_signature
+from sememekit.data.signature import FORMAT, LABELS, SIGNATURE, ChunksSummary, Signature, SourceFile, write_signature
 from sememekit.engines.base import Engine, open_engine
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import naming, sole_writer, sync_to_disk
@@ -121,6 +121,8 @@ class Pipeline:
         shards = [(split, result) for (split, _, _), result in zip(parts, results, strict=True)]
         splits = write_splits(engine, target, vocabulary, shards, self._corpus, self._settings.seed, self._progress)
         examples = self._corpus.annotate(target, shards)
+        named = {split: target / LABELS.format(split) for split in splits}
+        labels = {split: hashlib.sha256(path.read_bytes()).hexdigest() for split, path in named.items() if path.is_file()}
         ends = sum(one.sentences for one in splits.values()) if self._end_of_sentence else 0
         if sum(one.tokens - one.unknown for one in splits.values()) <= ends:
             at_least = f"--min-count {self._min_count}" if self._given is None else f"--vocabulary {self._settings.vocabulary}"
@@ -156,6 +158,7 @@ class Pipeline:
             splits=splits,
             examples=examples,
             chunks=chunks,
+            labels=labels or None,
         )
         return self._finish(target, vocabulary, signature)
 

@@ -17,7 +17,7 @@ from sememekit.data.prepared import PreparedData
 from sememekit.data.signature import Signature
 from sememekit.decoders.base import Decoder
 from sememekit.encoders import ENCODERS
-from sememekit.encoders.base import Encoder
+from sememekit.encoders.base import Encoder, FromFiles
 from sememekit.errors import ConfigError
 from sememekit.ranks import ALONE, Ranks
 from sememekit.runs.plan import Plan, no_words, variant
@@ -178,7 +178,8 @@ def kept_of(plan: Plan, data: PreparedData) -> bytes | None:
     other = Path(plan.run.start_from) / ENCODER if plan.run.start_from else None
     if other is not None and other.is_file():
         return other.read_bytes()
-    return variant("encoder", plan.encoder.name).keep(plan.encoder.settings, data)
+    kind = variant("encoder", plan.encoder.name)
+    return kind.keep(plan.encoder.settings, data) if issubclass(kind, FromFiles) else None
 
 
 def parts_of(plan: Plan, data: PreparedData, graph: SememeGraph | None) -> ModelParts:

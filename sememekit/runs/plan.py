@@ -11,7 +11,7 @@ from sememekit.config import USUAL_VARIANTS, Claim, Settings, load_variant, near
 from sememekit.decoders import DECODERS
 from sememekit.decoders.base import Decoder
 from sememekit.encoders import ENCODERS
-from sememekit.encoders.base import Encoder
+from sememekit.encoders.base import Encoder, FromFiles
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.tasks import TASKS
 from sememekit.tasks.base import Kind, Task
@@ -195,6 +195,8 @@ def _vector_size(table: Mapping[str, Any], where: str, homes: Mapping[str, str])
     name = given.pop("name", VARIANTS["encoder"][2])
     kind = variant("encoder", name)
     where = f"{where} [encoder] of encoder {name!r}"
+    if not issubclass(kind, FromFiles):
+        return None
     return kind.vector_size(read_settings(kind.Settings, given, where, "encoder", homes=homes))
 
 

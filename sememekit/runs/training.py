@@ -13,7 +13,7 @@ from sememekit.config import check_table, trusting_code
 from sememekit.data.prepared import VOCABULARY, PreparedData
 from sememekit.data.segmenters import LEXICON, MODELS
 from sememekit.decoders.contract import check_own_decoders
-from sememekit.encoders.base import Encoder
+from sememekit.encoders.base import FromFiles
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import sync_to_disk, typed
 from sememekit.ranks import ALONE, Ranks
@@ -25,7 +25,7 @@ from sememekit.runs.plan import Plan, plan_of_run, read_plan, remarks_on
 from sememekit.runs.run import CLUSTERS, GRAPH, SIGNATURE, TRAIN_COUNTS, Run, counts_text, load_weights, vocabulary_of_run
 from sememekit.runs.start_from import start_from, with_earlier_epochs
 from sememekit.sememes import SememeGraph
-from sememekit.tasks.base import LabelPredictor, Task, declares
+from sememekit.tasks.base import LabelPredictor, Task, declares, take_part
 from sememekit.tasks.vectors import VectorCoverage
 from sememekit.text.chunks import CHUNKS
 from sememekit.text.vocabulary import Vocabulary
@@ -106,7 +106,7 @@ def open_training(
         if vectors is not None:
             on_remark(f"vectors: {vectors.sentence()}")
         ranks.wait()  # what all find wrong below they find at one time, so that one process says it
-        task.take_part(ranks)  # what cannot be divided leaves no run behind
+        take_part(task, ranks)  # what cannot be divided leaves no run behind
         if folder is None:
             task.num_batches(data, 0)  # data that do not fit this task leave no run behind
             files = kept_files(parts, data)
@@ -160,9 +160,8 @@ def _start(task: Task, plan: Plan, vocabulary: Vocabulary, data: PreparedData) -
         start_from(Path(plan.run.start_from), plan, task, vocabulary, data)
         return
     for part in task.modules():
-        if isinstance(part, Encoder):
-            part.initialise()
-    task.initialise()
+        if isinstance(part, FromFiles):
+            part.read_weights()
     task.begin_training(data)
 
 
@@ -209,7 +208,7 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
                 path not in _CHECKED_BY_CONTENT
                 and slot != "claim"
                 and key != "prepare"
-                and stored.get(slot, {}).get(key) != value
+                and not _holds(stored.get(slot, {}).get(key), value)
             ):
                 raise ConfigError(
                     f"--resume: the run in {folder.path} has {path}={stored.get(slot, {}).get(key)!r}, given {value!r}; only "
@@ -217,6 +216,13 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
                     f"{typed('sememekit', 'train', '--from', folder.path, '--out', 'OTHER')}"
                 )
     return plan_of_run(folder, stored)
+
+
+def _holds(stored: Any, given: Any) -> bool:
+    """Return whether a stored setting is the given one; a table within a slot may be given in part, as in a recipe."""
+    if isinstance(stored, Mapping) and isinstance(given, Mapping):
+        return all(key in stored and _holds(stored[key], value) for key, value in given.items())
+    return bool(stored == given)
 
 
 def _restore(trainer: Trainer, out: Path) -> None:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from sememekit.config import Settings, name_of
 from sememekit.data.examples import Examples
 from sememekit.data.prepared import PreparedData
-from sememekit.decoders.base import Decoder, rate_was_cut
+from sememekit.decoders.base import Decoder, Scheduled
 from sememekit.encoders.base import Encoder, State
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.classes import Accuracy
@@ -100,14 +100,10 @@ class Task(nn.Module, ABC):
     """True if it has an output layer that ``--decoder`` chooses."""
     left_to_right: ClassVar[bool] = False
     """True if it predicts the encoder's next input, which excludes encoders that ``reads_ahead``."""
-    divides: ClassVar[bool] = False
-    """True if several processes can train it: ``batches`` and ``start`` then return this rank's part of each batch."""
-    ranks: Ranks = ALONE
-    """The processes that train it."""
     vocabulary: Vocabulary
     encoder: Encoder
     decoder: Decoder
-    """The output layer, if it has one; the task notifies it of steps, of rate cuts, and of the target counts."""
+    """The output layer, if it has one; the task notifies it of steps and of the target counts."""
 
     @classmethod
     @abstractmethod
@@ -133,39 +129,16 @@ class Task(nn.Module, ABC):
         """Return the names of the parts that these settings need: "graph", or none."""
         return frozenset()
 
-    def take_part(self, ranks: Ranks) -> None:
-        """Make ``batches`` and ``start`` return the part of this rank (None for an empty part); called before training. Raises
-        ConfigError: too many processes for the batch."""
-        name, size = name_of(type(self), TASKS), ranks.size
-        if size > 1 and not self.divides:
-            raise ConfigError(
-                f"task {name} does not divide its batches, and {size} processes were started; train it in one process, or set "
-                f"divides = True in the class and give each rank its part (docs/scale.md)"
-            )
-        batch: int = getattr(getattr(self, "settings", None), "batch_size", size)
-        if batch < size:
-            raise ConfigError(
-                f"task.batch_size={batch} cannot be divided among {size} processes; start {batch} at most "
-                f"(torchrun --nproc_per_node={batch} ...), or set --set task.batch_size={size} or more"
-            )
-        self.ranks = ranks
-
     def remarks(self, data: PreparedData) -> Sequence[str]:
         """Return remarks for the user before training on ``data`` begins, a sentence each."""
         return ()
-
-    def expect_updates(self, total: int) -> None:
-        """Receive the planned number of updates of the run at the start of each epoch, for schedules of the task."""
-
-    def initialise(self) -> None:
-        """Initialise weights from files; called once, on the CPU, before a fresh run is trained."""
 
     def target_counts(self, data: PreparedData, split: str) -> NDArray[np.int64] | None:
         """Return (V,) how often each word is a target in a split; None if the task predicts no words."""
         return None
 
     def begin_training(self, data: PreparedData) -> None:
-        """Initialise weights from the training text; called once, on the CPU, after ``initialise``."""
+        """Initialise weights from the training text or from files; called once, on the CPU, before a fresh run is trained."""
         counts = self.target_counts(data, "train")
         if counts is not None:
             self.decoder.begin_training(counts)
@@ -196,12 +169,9 @@ class Task(nn.Module, ABC):
         yield self.loss(batch, carry)
 
     def after_step(self, step: int) -> dict[str, float] | None:
-        """Notify the output layer after each optimiser step, numbered from 1; see ``Decoder.after_step``."""
-        return self.decoder.after_step(step) if hasattr(self, "decoder") else None
-
-    def after_rate_cut(self) -> None:
-        """Notify the output layer of a cut of the learning rate; see ``Scheduled.after_rate_cut``."""
-        rate_was_cut(self)
+        """Notify the output layer after each optimiser step, numbered from 1; see ``Scheduled.after_step``."""
+        layer = getattr(self, "decoder", None)
+        return layer.after_step(step) if isinstance(layer, Scheduled) else None
 
     @abstractmethod
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
@@ -218,10 +188,20 @@ class Task(nn.Module, ABC):
             batch_size: columns of a running text (default: the columns of evaluation); other texts have no columns."""
         return None
 
-    def uniform(self) -> float | None:
-        """Return the perplexity of the uniform distribution, above which a trained model has diverged; None if unknown."""
-        has_words = hasattr(self, "vocabulary") and self.metric.name == "perplexity"
-        return float(len(self.vocabulary)) if has_words else None
+
+class Divided(Task):
+    """A task that several processes can train: ``batches`` and ``start`` return its rank's part, None for an empty part."""
+
+    ranks: Ranks = ALONE
+    """The processes that train it."""
+
+
+class Planned(Task):
+    """A task with a schedule of its own."""
+
+    @abstractmethod
+    def expect_updates(self, total: int) -> None:
+        """Receive the planned number of updates of the run at the start of each epoch."""
 
 
 class WordPredictor(Task):
@@ -332,6 +312,25 @@ def require(task: Task, kind: type[P], command: str) -> P:
     """Return the task if it is of the ``kind``; ConfigError as ``check_declares``."""
     check_declares(type(task), kind, command)
     return cast(P, task)
+
+
+def take_part(task: Task, ranks: Ranks) -> None:
+    """Give a task its ranks before training. Raises ConfigError: a task that cannot be divided, or too many processes for the
+    batch."""
+    size = ranks.size
+    if size > 1 and not isinstance(task, Divided):
+        raise ConfigError(
+            f"task {name_of(type(task), TASKS)} does not divide its batches, and {size} processes were started; train it in "
+            "one process, or derive the class from Divided and give each rank its part (docs/scale.md)"
+        )
+    batch: int = getattr(getattr(task, "settings", None), "batch_size", size)
+    if batch < size:
+        raise ConfigError(
+            f"task.batch_size={batch} cannot be divided among {size} processes; start {batch} at most "
+            f"(torchrun --nproc_per_node={batch} ...), or set --set task.batch_size={size} or more"
+        )
+    if isinstance(task, Divided):
+        task.ranks = ranks
 
 
 def check_declares(task: type[Task], kind: type[Task], command: str) -> None:

@@ -21,7 +21,7 @@ from sememekit.encoders.base import Encoder
 from sememekit.errors import ConfigError
 from sememekit.layers import at_least_single, evaluating
 from sememekit.measure.classes import Accuracy, accuracy_of
-from sememekit.tasks.base import BatchLoss, Carry, Kind, LabelPredictor, PrimaryMetric
+from sememekit.tasks.base import BatchLoss, Carry, Divided, Kind, LabelPredictor, PrimaryMetric
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.vectors import VectorCoverage, load_vectors, vector_coverage
 from sememekit.text.vocabulary import Vocabulary
@@ -39,7 +39,7 @@ class TextBatch(NamedTuple):
     labels: Tensor  # (B,) ids of labels
 
 
-class TextClassifier(LabelPredictor):
+class TextClassifier(LabelPredictor, Divided):
     """Word vectors -> dropout -> encoder -> one vector a text -> features of the example -> tanh layers -> label.
 
     >>> batch = task.batch_of([(premise_ids, hypothesis_ids)], np.array([0]))
@@ -55,7 +55,6 @@ class TextClassifier(LabelPredictor):
     kinds: ClassVar[frozenset[Kind]] = LabelPredictor.kinds | {"influence"}
     summary, trained_by = "a classifier that words can be taken from", "nli|classification"
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("accuracy", lower_is_better=False)
-    divides: ClassVar[bool] = True
     word_tables: ClassVar[tuple[str, ...]] = ("read_as", "has_vector")
     """Buffers of ids and marks of words, which a larger vocabulary takes by ``read_words_of``."""
 
@@ -131,7 +130,7 @@ class TextClassifier(LabelPredictor):
         encoder = resources.make_encoder(settings.embedding_size)
         return cls(settings, resources.vocabulary, embedding, encoder, resources.labels)
 
-    def initialise(self) -> None:
+    def begin_training(self, data: PreparedData) -> None:
         settings = self.settings
         if not settings.vectors:
             return

@@ -15,12 +15,12 @@ from sememekit.config import OnlyWith
 from sememekit.data.batching import evaluation_columns, random_segments, training_columns
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
-from sememekit.encoders.base import Encoded, Encoder, State
+from sememekit.encoders.base import Encoded, Encoder, FromFiles, State
 from sememekit.layers import at_least_single, evaluating, shared_dropout, uniform_embedding
 from sememekit.measure import unigram_tally
 from sememekit.measure.perplexity import Scored, perplexity_metrics
 from sememekit.progress import OneStage, silent
-from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric, WordPredictor
+from sememekit.tasks.base import BatchLoss, Carry, Divided, PrimaryMetric, WordPredictor
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import score_targets
 from sememekit.tasks.vectors import StartSettings
@@ -28,7 +28,7 @@ from sememekit.text.vocabulary import Vocabulary
 
 
 @final
-class LanguageModel(WordPredictor):
+class LanguageModel(WordPredictor, Divided):
     """Embedding -> dropout -> encoder -> dropout -> output layer, trained by truncated back-propagation through time.
 
     >>> model = LanguageModel(LanguageModel.Settings(), words, embedding, encoder, decoder)
@@ -43,7 +43,6 @@ class LanguageModel(WordPredictor):
     """
 
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
-    divides: ClassVar[bool] = True
 
     class Settings(StartSettings):
         unit_lengths: ClassVar[dict[str, float]] = {"adam": 0.33}
@@ -125,10 +124,11 @@ class LanguageModel(WordPredictor):
             excess=settings.length_excess,
         )
 
-    def initialise(self) -> None:
-        vectors = self.encoder.word_vectors()
+    def begin_training(self, data: PreparedData) -> None:
+        vectors = self.encoder.word_vectors() if isinstance(self.encoder, FromFiles) else None
         if vectors is not None and vectors.shape == self.embedding.weight.shape:
             self.embedding.weight.data.copy_(vectors)
+        super().begin_training(data)
 
     def remarks(self, data: PreparedData) -> list[str]:
         """Warn that examples are read as running text, mostly because --task was forgotten."""

@@ -23,7 +23,7 @@ from sememekit.measure.perplexity import Scored, perplexity_metrics
 from sememekit.progress import OneStage, silent
 from sememekit.search import BeamSettings, Hypothesis, beam_search
 from sememekit.search.beam import State
-from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric
+from sememekit.tasks.base import BatchLoss, Carry, Divided, PrimaryMetric
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import score_targets
 from sememekit.tasks.vectors import StartSettings
@@ -51,7 +51,7 @@ class PairBatch(NamedTuple):
     words: Tensor  # (N,) the words at these positions; ``</s>`` is the end mark
 
 
-class SequenceToSequence(TextWriter):
+class SequenceToSequence(TextWriter, Divided):
     """p(y | x) = product over t of p(y_t | g_t), g_t from ``AttentionalRNN`` over the outputs of the encoder for x.
 
     >>> batch = task.batch_of([(source_ids, target_ids)])
@@ -63,8 +63,6 @@ class SequenceToSequence(TextWriter):
     included. The output layer sees real positions only, without a time axis, so its locked dropout masks are drawn for each
     word.
     """
-
-    divides: ClassVar[bool] = True
 
     class Settings(StartSettings):
         embedding_size: int = Field(default=512, ge=1)

@@ -249,6 +249,7 @@ class RunFolder:
 
     def _point(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
         """Move the pointer, and remove the snapshots that only the old pointer named."""
+        # Written twice: a process killed between leaves the names of what is still to be removed.
         stale = set(old.values()) - set(new.values())
         snapshots.write_pointer(self._pointer, new, stale=stale)
         if stale:
@@ -258,7 +259,7 @@ class RunFolder:
     def _write(self, step: int, model: nn.Module, trainer: Mapping[str, Any], pointer: Mapping[str, str]) -> str:
         """Write a snapshot, which the pointer already names as the next snapshot."""
         name = snapshots.free_name(self._checkpoints, step)
-        snapshots.write_pointer(self._pointer, pointer, next=[name])
+        snapshots.write_pointer(self._pointer, pointer, next=[name])  # before the folder: what a kill leaves has a name
         metrics = metrics_file.digest(self.path / "metrics.jsonl")
         run = {"id": self.versions.get("run", ""), "metrics": metrics}
         snapshots.write_snapshot(self._checkpoints / name, model, trainer, run)

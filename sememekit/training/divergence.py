@@ -19,6 +19,12 @@ ROSE: Final = 0.05  # rise of a training loss in nats that exceeds the differenc
 NOTHING: Final = 1e-8  # below this share of the first rate, steps are smaller than float32 can store, and nothing is learned
 
 
+def uniform_perplexity(task: Task) -> float | None:
+    """Return the perplexity of the uniform distribution, above which a trained model has diverged; None for other metrics."""
+    has_words = hasattr(task, "vocabulary") and task.metric.name == "perplexity"
+    return float(len(task.vocabulary)) if has_words else None
+
+
 def worse_than_guessing(progress: TrainingState, value: float, uniform: float) -> bool:
     """Return whether a validation perplexity shows that the run has diverged.
 

@@ -59,7 +59,7 @@ class EpochReport:
 
 @dataclass(frozen=True)
 class ChangeReport:
-    """A change of the model without gradients, such as of its word clusters; ``values`` are from ``Decoder.after_step``."""
+    """A change of the model without gradients, such as of its word clusters; ``values`` are from ``Scheduled.after_step``."""
 
     epoch: int
     step: int

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from sememekit.decoders.base import Scheduled
 from sememekit.errors import TrainingError
 from sememekit.ranks import Ranks
-from sememekit.tasks.base import Task
+from sememekit.tasks.base import Task, take_part
 
 _INTEGERS: Final = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
@@ -49,7 +49,7 @@ def begin_together(task: Task, ranks: Ranks, seed: int, device: torch.device) ->
 
     The shared generator continues torch's generator, as in one process; each rank also has a separate generator (``reseed``).
     For one process nothing changes, and the result is None."""
-    task.take_part(ranks)
+    take_part(task, ranks)
     if ranks.size == 1:
         return None
     draws = torch.Generator(device)

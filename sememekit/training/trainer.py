@@ -11,14 +11,21 @@ import torch
 from torch import Tensor
 
 from sememekit.data.prepared import PreparedData
-from sememekit.decoders.base import Decoder, loss_is_estimated
+from sememekit.decoders.base import Decoder, loss_is_estimated, rate_was_cut
 from sememekit.errors import TrainingError
 from sememekit.layers import training_counters
 from sememekit.ranks import ALONE, Ranks
-from sememekit.tasks.base import BatchLoss, Carry, Task
+from sememekit.tasks.base import BatchLoss, Carry, Planned, Task
 from sememekit.training import together
 from sememekit.training.checkpoint import RunFolder
-from sememekit.training.divergence import NOT_AGAIN, first_bad_module, first_bad_weight, how_to_go_on, worse_than_guessing
+from sememekit.training.divergence import (
+    NOT_AGAIN,
+    first_bad_module,
+    first_bad_weight,
+    how_to_go_on,
+    uniform_perplexity,
+    worse_than_guessing,
+)
 from sememekit.training.metrics import ChangeReport, EpochReport, Report, StepReport, StopReport
 from sememekit.training.optimizers import Average, clip_gradients, make_optimizer, sparse_lookups
 from sememekit.training.schedule import Schedule
@@ -99,7 +106,8 @@ class Trainer:
             window = _Window()
             seed = epoch_seed(self.run_settings.seed, self.run_settings.earlier_epochs + progress.epoch)
             num_batches = self.num_batches = self.task.num_batches(self.data, seed)
-            self.task.expect_updates(self.schedule.epochs * num_batches)
+            if isinstance(self.task, Planned):
+                self.task.expect_updates(self.schedule.epochs * num_batches)
             for batch in self.task.batches(self.data, seed, progress.batch):
                 with sparse_lookups(self.task, self.optimizer):
                     self._step(batch, window)
@@ -197,7 +205,7 @@ class Trainer:
         for name, value in valid.items():
             if not math.isfinite(value):
                 raise self._diverged(f"training diverged: validation {name.replace('_', ' ')} is {value} {after}")
-        uniform, value = self.task.uniform(), valid[self.task.metric.name]
+        uniform, value = uniform_perplexity(self.task), valid[self.task.metric.name]
         if uniform is not None and worse_than_guessing(self.progress, value, uniform):
             seen = (
                 f"validation {self.task.metric.name} is {value:.4g} {after}, and a model that gives each of the {uniform:,.0f} "
@@ -250,7 +258,7 @@ class Trainer:
                 best = self.folder.load("best", with_trainer=False).weights
                 self.task.load_state_dict({**best, **training_counters(self.task)})
                 self.average.restart()
-            self.task.after_rate_cut()
+            rate_was_cut(self.task)
         ended = ending_text(progress, self.schedule)
         progress.rate *= self.schedule.decay
         train_nats, seconds, speed = progress.nats / progress.count, progress.seconds, progress.count / progress.seconds

@@ -233,8 +233,10 @@ def test_labels_of_sentences_are_rows(softmax: Path, sdlm: Path, place: Place, t
         evaluate_ppl(softmax, by=("labels",), labels=file, device="cpu")
     with pytest.raises(DataError, match=r"--labels .*none\.txt: cannot be read"):
         evaluate_ppl(softmax, by=("labels",), labels=tmp_path / "none.txt", device="cpu")
-    with pytest.raises(ConfigError, match="belong together"):
+    with pytest.raises(ConfigError, match=r"the data have no labels of sentences, .* add --labels FILE"):
         evaluate_ppl(softmax, by=("labels",), device="cpu")
+    with pytest.raises(ConfigError, match="add --by labels"):
+        evaluate_ppl(softmax, labels=file, device="cpu")
 
 
 def test_several_ratios_are_drawn_as_one_is() -> None:

@@ -48,7 +48,7 @@ def model(place: ExamplePlace, encoder: str = "bilstm", injection: str = "cell",
     graph = graph_of(place)
     task = build_task(plan, place.pairs.vocabulary, graph, labels=labels_of(place.pairs.signature))
     assert isinstance(task, TextClassifier)
-    task.initialise()
+    task.begin_training(place.pairs)
     with torch.no_grad():
         for parameter in task.parameters():
             parameter.mul_(3.0)  # far enough from zero that every word matters

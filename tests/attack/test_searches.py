@@ -192,6 +192,30 @@ def test_the_genetic_search_equals_its_plain_twin(seed: int, share: float) -> No
     assert compared >= 5
 
 
+@pytest.mark.parametrize(("search", "more"), [("greedy", {}), ("greedy", {"search__rescan": False}), ("beam", {})])
+def test_a_long_text_is_asked_in_blocks(search: str, more: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The memory of a step is bounded; outcomes, and all that a failed example reports, are as at once."""
+    whole = outcomes(search, 0.5, **more)
+    monkeypatch.setattr("sememekit.attack.space.BLOCK", 8)
+    in_blocks = outcomes(search, 0.5, **more)
+    assert {index: result.outcome for index, result in whole.items()} == {
+        index: result.outcome for index, result in in_blocks.items()
+    }
+    failed = [index for index, result in whole.items() if result.outcome == "failed"]
+    assert failed
+    assert all(whole[index] == in_blocks[index] for index in failed)
+    space = Space.open(Document.read(("a good film of a good man",)), TABLE)
+    blocks = list(space.single_changes(space.origin()[0]))
+    assert len(blocks) > 1
+    assert max(block.size for block in blocks) <= max(8, len(space.positions))
+
+
+def test_a_beam_that_no_memory_holds_skips_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sememekit.attack.searches.BLOCK", 0)
+    reasons = {result.reason for result in outcomes("beam").values() if result.outcome == "skipped"}
+    assert any(reason.startswith("a beam of 3 rows of so long a text has ") for reason in reasons)
+
+
 def test_a_space_counts_its_points() -> None:
     for example in EXAMPLES:
         space = Space.open(Document.read(example.fields), TABLE)

@@ -72,6 +72,11 @@ class Drawless(Softmax):
         return super().sampled_nll(hidden, draw).sum()
 
 
+class Unheard(Softmax):
+    def sense_attribution(self, hidden: Tensor, words: Tensor) -> None:
+        return None
+
+
 SAMPLED_WRONG = [
     (Shifted, r"Shifted\.scores gives a word the score \S+ where some words are asked for, and \S+ where all are"),
     (Deaf, r"Deaf\.scores must give the scores of the words that it is given, and of no other: \(2, 3, 7\).*\(2, 3, 10\)"),
@@ -83,6 +88,7 @@ WRONG = [
     (Mean, r"Mean\.nll must give the nats of each target, unreduced: \(2, 3\) for contexts of 2 x 3, given \(\)"),
     (Base2, r"Base2\.nll gives \S+ nats for a word whose log-probability is -\S+ by log_probs; in evaluation both must agree"),
     (Broken, r"Broken\.nll raised KeyError: 'words'"),
+    (Unheard, r"Unheard\.sense_attribution is never called; derive the class from decoders\.base\.Sensed, too"),
     (Tuple, r"Tuple\.log_probs must give a tensor, given tuple"),
 ]
 

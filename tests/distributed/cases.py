@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from sememekit.decoders import DECODERS
-from sememekit.encoders.base import Encoder
+from sememekit.encoders.base import FromFiles
 from sememekit.ranks import Ranks
 from sememekit.runs.build import build_task, clusters_of, data_of, graph_of, labels_of
 from sememekit.runs.plan import read_plan
@@ -93,9 +93,8 @@ def trainer_of(table: dict[str, Any], ranks: Ranks, dtype: torch.dtype = torch.f
     clusters = clusters_of(plan, data.vocabulary)
     task = build_task(plan, data.vocabulary, graph_of(plan), clusters, labels_of(data.signature), data.chunks(), None)
     for part in task.modules():
-        if isinstance(part, Encoder):
-            part.initialise()
-    task.initialise()
+        if isinstance(part, FromFiles):
+            part.read_weights()
     task.begin_training(data)
     folder: Any = NoFolder()
     return Trainer(task.to(dtype), data, folder, plan.optimizer, plan.schedule, plan.run, ranks)

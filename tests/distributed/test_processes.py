@@ -14,6 +14,7 @@ import pytest
 from sememekit.errors import ConfigError
 from sememekit.jobs.train import train
 from sememekit.ranks import ALONE, Ranks, joined
+from sememekit.tasks.base import take_part
 from sememekit.training import EpochReport
 from tests.distributed.launch import ROOT, finish, start
 from tests.golden import Places
@@ -134,12 +135,12 @@ def test_one_process_needs_no_other(environment: dict[str, str]) -> None:
 
 def test_a_task_that_cannot_be_divided_is_refused() -> None:
     task = Toy()
-    task.take_part(ALONE)
+    take_part(task, ALONE)
     with pytest.raises(
         ConfigError,
-        match=r"task tests.training.toy:Toy does not divide its batches, and 2 processes were started; .*divides",
+        match=r"toy:Toy does not divide its batches, and 2 processes were started; .*derive the class from Divided",
     ):
-        task.take_part(Ranks(0, 2))
+        take_part(task, Ranks(0, 2))
 
 
 @pytest.mark.parametrize(("count", "size"), [(20, 2), (5, 2), (5, 4), (7, 7)])

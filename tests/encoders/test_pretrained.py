@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from sememekit.data.prepared import PreparedData
-from sememekit.encoders.base import EncoderResources
+from sememekit.encoders.base import EncoderResources, FromFiles
 from sememekit.encoders.pretrained import Pretrained
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.jobs.preprocess import preprocess
@@ -56,7 +56,7 @@ def pieces(model: Path, tmp_path_factory: pytest.TempPathFactory, place: Place) 
 def made(model: Path, data: PreparedData, **settings: Any) -> Pretrained:
     chosen = Pretrained.Settings(**{"path": str(model), "context": 13, "overlap": 5, **settings})
     encoder = Pretrained(chosen, EncoderResources(16, data.vocabulary, kept=Pretrained.keep(chosen, data)))
-    encoder.initialise()
+    encoder.read_weights()
     return encoder.double().eval()
 
 
@@ -168,8 +168,9 @@ def fresh_task(data: PreparedData, table: dict[str, Any]) -> LanguageModel:
     plan = read_plan(table, "test")
     task = build_task(plan, data.vocabulary, None, kept=kept_of(plan, data))
     assert isinstance(task, LanguageModel)
-    task.encoder.initialise()
-    task.initialise()
+    assert isinstance(task.encoder, FromFiles)
+    task.encoder.read_weights()
+    task.begin_training(data)
     return task
 
 

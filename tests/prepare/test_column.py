@@ -61,6 +61,27 @@ def test_a_column_that_is_not_there_is_told(tmp_path: Path, dataset: str, messag
     assert not (tmp_path / "out").exists()
 
 
+def test_labels_of_a_column_are_kept_in_its_order(tmp_path: Path) -> None:
+    """Each sentence keeps its label through the division of one file, and a changed label is found."""
+    rows = [(f"a {genre} text of house {number}", genre) for number in range(40) for genre in ("news", "old  prose", "talk")]
+    source = tmp_path / "texts.tsv"
+    source.write_text("text\tgenre\n" + "".join(f"{text}\t{genre}\n" for text, genre in rows), encoding="utf-8")
+    chosen = PreprocessSettings(column="text", segmenter="none")
+    preprocess("classification", source, tmp_path / "out", chosen)
+    data = PreparedData.open(tmp_path / "out")
+    for split in data.splits:
+        sentences = " ".join(words(data, split)).split(" <eos>")[:-1]
+        wanted = [" ".join(sentence.split()[1:]).split(" text")[0] for sentence in sentences]
+        assert wanted == list(data.sentence_labels(split))
+    assert set(data.sentence_labels("train")) == {"news", "old prose", "talk"}
+    path = data.folder / "test.sentence-labels.txt"
+    path.write_text(path.read_text(encoding="utf-8").replace("news", "talk"), encoding="utf-8")
+    with pytest.raises(DataError, match="changed or damaged after it was written"):
+        data.sentence_labels("test")
+    preprocess("gigaword", pairs(tmp_path), tmp_path / "titles", PreprocessSettings(column="target"))
+    assert PreparedData.open(tmp_path / "titles").sentence_labels("test") == (), "pairs have no labels"
+
+
 def test_raw_chinese_examples_are_told_what_to_type(tmp_path: Path) -> None:
     raw = tmp_path / "reviews.tsv"
     raw.write_text("".join(f"这部电影我{'很' if i % 2 else '不'}喜欢看\t{i % 2}\n" for i in range(60)), encoding="utf-8")

@@ -22,6 +22,7 @@ from sememekit.tasks.classifier import TextClassifier
 from sememekit.tasks.vectors import load_vectors, vector_coverage
 from sememekit.tasks.writing import TextWriter, hypothesis_words, predictor
 from sememekit.text.vocabulary import Vocabulary
+from sememekit.training.divergence import uniform_perplexity
 from tests.small_examples import ExamplePlace, write_vectors
 from tests.small_pairs import PairPlace
 
@@ -169,7 +170,7 @@ def test_targets_and_their_ends_are_counted(pairs: PairPlace, monkeypatch: pytes
     nats = -np.log(smoothed / smoothed.sum()) @ np.array(expected)
     baseline = task.unigram_baseline(pairs.eight, "valid")["perplexity"]
     assert baseline == pytest.approx(np.exp(nats / sum(expected)))
-    assert task.uniform() == len(task.vocabulary)
+    assert uniform_perplexity(task) == len(task.vocabulary)
 
 
 def test_progress_of_scoring_and_writing_is_in_pairs(pairs: PairPlace) -> None:

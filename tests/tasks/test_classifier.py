@@ -35,7 +35,7 @@ def model(place: ExamplePlace, task: str = "nli", encoder: str = "bilstm", **cha
     plan = read_plan(place.table(task, encoder, **changes), "test")
     built = build_task(plan, data.vocabulary, None, labels=labels_of(data.signature))
     assert isinstance(built, TextClassifier)
-    built.initialise()
+    built.begin_training(data)
     return built
 
 

@@ -174,6 +174,17 @@ def test_training_goes_on_bit_by_bit(place: PairPlace, tmp_path: Path, monkeypat
     assert numbers(whole, EpochReport)[-1:] == numbers(rest, EpochReport)[-1:]
 
 
+def test_a_table_within_a_slot_is_given_again_in_part(place: PairPlace, tmp_path: Path) -> None:
+    """As a recipe gives it: the run has all keys of ``task.search``, and the plan one."""
+    table = place.table(schedule__epochs=1, task__search={"beam_size": 2})
+    train(table, tmp_path / "run")
+    assert "no_repeat" in Run.open(tmp_path / "run").plan.table()["task"]["search"]
+    assert train(table, tmp_path / "run", resume=True).epochs == 1
+    for other in ({"beam_size": 3}, {"beam_siz": 2}):
+        with pytest.raises(ConfigError, match=r"--resume: the run in .* has task\.search="):
+            train({"task": {"search": other}}, tmp_path / "run", resume=True)
+
+
 def test_a_run_says_what_its_best_weights_were_chosen_by(place: PairPlace, tmp_path: Path) -> None:
     reports: list[Report] = []
     report = train(place.table(schedule__epochs=5), tmp_path / "run", on_report=reports.append)

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from sememekit.decoders.base import rate_was_cut
 from sememekit.ranks import ALONE
 from sememekit.training import trainer as trainer_module
 from sememekit.training.optimizers import clip_gradients
@@ -77,7 +78,7 @@ def test_gradients_are_dense_from_the_first_cut_on(places: Places) -> None:
     (embedding,) = (p for name, p in trainer.task.named_parameters() if name == "embedding.weight")
     assert embedding.grad is not None
     assert embedding.grad.is_sparse
-    trainer.task.after_rate_cut()
+    rate_was_cut(trainer.task)
     go_on(trainer, 4)
     assert not embedding.grad.is_sparse
 

@@ -22,6 +22,7 @@ from sememekit.decoders.sense_structure import SenseStructure
 from sememekit.layers import Incidence
 from sememekit.runs.build import build_task, data_of, graph_of, labels_of
 from sememekit.runs.plan import read_plan
+from sememekit.tasks.base import Planned
 from sememekit.training import Trainer
 from sememekit.training.trainer import _Window
 from tests.golden import Places, cases
@@ -92,7 +93,8 @@ def take_a_step(table: dict[str, Any]) -> None:
     trainer.optimizer = torch.optim.SGD(trainer.parameters)  # the fused Adam knows no meta device
     trainer.carry, trainer.progress.averaging = task.start(data), True
     task.train()
-    task.expect_updates(10)
+    if isinstance(task, Planned):
+        task.expect_updates(10)
     for step, batch in enumerate(task.batches(data, 1, 0)):
         trainer._step(batch, _Window())
         task.after_step(step + 2)

@@ -12,14 +12,32 @@ import torch
 from torch import Tensor, nn
 
 from sememekit.config import Settings
-from sememekit.tasks.base import BatchLoss, Carry, PrimaryMetric, Task
+from sememekit.decoders.base import Scheduled
+from sememekit.tasks.base import BatchLoss, Carry, Planned, PrimaryMetric
 from sememekit.training import Report, RunFolder, Trainer
 from sememekit.training.settings import OptimizerSettings, RunSettings, ScheduleSettings
 
 PARTS = BatchLoss(torch.zeros(()), 2, None, ())
 
 
-class Toy(Task):
+class Notified(Scheduled):
+    """An output layer that only notes cuts of the rate."""
+
+    def __init__(self, seen: list[tuple[str, Any]]) -> None:
+        nn.Module.__init__(self)
+        self.seen = seen
+
+    def log_probs(self, hidden: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def after_rate_cut(self) -> None:
+        self.seen.append(("cut", None))
+
+
+class Toy(Planned):
     """Learns a number w: the loss of a batch b is b * w in nats, of two predictions.
 
     Attributes:
@@ -35,6 +53,7 @@ class Toy(Task):
         self.w = nn.Parameter(torch.tensor([1.0]))
         self.epoch_batches, self.valid, self.parts = batches, list(valid), [PARTS]
         self.seen: list[tuple[str, Any]] = []
+        self.layer = Notified(self.seen)
 
     @classmethod
     def build(cls, settings: Any, resources: Any) -> Self:
@@ -65,9 +84,6 @@ class Toy(Task):
         for part in self.parts:
             penalty = None if part.penalty is None else part.penalty * self.w.sum()
             yield replace(part, nats=(batch * self.w).sum(), penalty=penalty, carry=(carry[0] + 1,))
-
-    def after_rate_cut(self) -> None:
-        self.seen.append(("cut", None))
 
     def evaluate(self, data: object, split: str) -> dict[str, float]:
         return {"figure": self.valid.pop(0) if len(self.valid) > 1 else self.valid[0]}

@@ -72,6 +72,6 @@ class TextConstraint(Constraint):
 
     def narrow(self, space: Space) -> Space:
         singles = space.narrowed(max_changes=1)
-        rows = singles.single_changes(singles.origin()[0])
-        passes = iter(self.check(singles)(rows).tolist()) if len(rows) else iter(())
+        blocks = singles.single_changes(singles.origin()[0])
+        passes = (one for rows in blocks for one in self.check(singles)(rows).tolist())
         return space.narrowed(substitutes=tuple(tuple(other for other in found if next(passes)) for found in space.substitutes))

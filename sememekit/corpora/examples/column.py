@@ -8,6 +8,7 @@ from sememekit.corpora.base import Corpus, text_size
 from sememekit.corpora.examples.base import ExampleSet
 from sememekit.corpora.examples.corpus import ExampleCorpus
 from sememekit.corpora.units import ShardResult, Unit
+from sememekit.data.signature import LABELS
 from sememekit.errors import ConfigError
 from sememekit.text.segmenters import Segmenter
 
@@ -17,7 +18,8 @@ class ColumnCorpus(ExampleCorpus):
     """The texts of one column of a set of examples, each a sentence, in the splits of the examples.
 
     It turns pairs into running text for language models: ``preprocess gigaword FOLDER --column target`` gives the titles with
-    end marks. Files are read, checked and divided as examples; the vocabulary comes from train alone.
+    end marks. Files are read, checked and divided as examples; the vocabulary comes from train alone. Labels are kept for
+    ``evaluate-ppl --by labels``.
     """
 
     end_of_sentence: ClassVar[bool] = True
@@ -32,7 +34,11 @@ class ColumnCorpus(ExampleCorpus):
         self.specials, self.predicted, self.vocabulary_splits = Corpus.specials, None, ("train",)
 
     def annotate(self, target: Path, parts: Sequence[tuple[str | None, ShardResult]]) -> None:
-        """Write nothing beside the ids, as the data are running text."""
+        """Write the label of each sentence, one a line, for each split of labelled examples."""
+        names = [" ".join(name.split()) for name in self._label_ids]
+        for part in self._parts if self.kind.label_headers else []:
+            with (target / LABELS.format(part.split)).open("a", encoding="utf-8", newline="\n") as out:
+                out.writelines(f"{names[label]}\n" for label in part.labels)
 
     def sentence(self, text: str) -> str | None:
         return super().sentence(text.split("\t")[self._number])

@@ -43,7 +43,7 @@ class ClassificationSet(ExampleSet):
 
     texts = ("text",)
     headers: ClassVar = (("text", "sentence", "review", "text_a", "content", "query"),)
-    label_headers: ClassVar = ("label", "sentiment", "class", "gold_label", "labels")
+    label_headers: ClassVar = ("label", "sentiment", "class", "gold_label", "labels", "genre", "topic")
     columns: ClassVar = ("text", "label")
 
 

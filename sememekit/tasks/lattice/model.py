@@ -21,7 +21,7 @@ from sememekit.layers.lattice import ending_edges, log_marginal
 from sememekit.measure import Tally, unigram_tally
 from sememekit.progress import OneStage, silent
 from sememekit.sememes import SememeGraph
-from sememekit.tasks.base import BatchLoss, Carry, Kind, PrimaryMetric, Task
+from sememekit.tasks.base import BatchLoss, Carry, Divided, Kind, Planned, PrimaryMetric
 from sememekit.tasks.lattice.batch import (
     LatticeBatch,
     length_remarks,
@@ -42,7 +42,7 @@ from sememekit.text.vocabulary import Vocabulary
 
 
 @final
-class Lattice(Task):
+class Lattice(Divided, Planned):
     """p(x) = sum over the paths S through the lattice of x of prod_(edges of S) p(edge | state where it begins).
 
     >>> batch = task.batch_of([np.append(ids, task.end)])
@@ -68,7 +68,6 @@ class Lattice(Task):
     kinds: ClassVar[frozenset[Kind]] = frozenset({"lattices"})
     summary, trained_by = "a lattice model", "lattice"
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
-    divides: ClassVar[bool] = True
     left_to_right: ClassVar[bool] = True
     training_counters: ClassVar[tuple[str, ...]] = ("updates",)
 

@@ -31,7 +31,7 @@ class EdgeScorer:
     ) -> None:
         self._batch, self._output, self._log_probs, self._keep, self._sub_model = batch, output, log_probs, keep, sub_model
         self._unlisted, self._missing = batch.rows < 0, ~batch.exists
-        rows = batch.rows.clamp(min=0).flatten(2)
+        rows = batch.rows.clamp(min=0).flatten(2)  # row 0 in place of none: the shape is fixed, and the score is masked below
         if sentinel is not None:
             rows = torch.cat([rows, torch.full_like(rows[..., :1], sentinel)], dim=2)
         self._rows = rows
@@ -47,6 +47,7 @@ class EdgeScorer:
         if self._sub_model is not None:
             model, shared = self._sub_model
             below = model(hidden_NBH, first, shared) + found[..., -1:] - self._batch.log_copies[nodes]
+            # A listed chunk has probability by its row and by its spelling; both are added, or the sum would be below one.
             scores = torch.logaddexp(scores, below.unsqueeze(-1))
         return scores.masked_fill(self._missing[nodes], -torch.inf)
 

@@ -43,6 +43,7 @@ def merging_weights(
         return log_posterior_AB.exp()
     if not training:
         return _one_hot(log_posterior_AB)
+    # Minus the logarithm of an exponential draw is Gumbel noise, and the largest noisy log-probability is a draw from M.
     noisy = log_posterior_AB - torch.empty_like(log_posterior_AB).exponential_(generator=generator).log()
     return _one_hot(noisy) if rule == "monte_carlo" else (noisy / temperature).softmax(0)
 
@@ -58,7 +59,10 @@ def arriving(leaving_TBLC: Sequence[Tensor], node: int) -> Tensor:
 
 
 class PathSums:
-    """The forward recursion alpha_j = log sum over the edges that end at j of exp(alpha_i + score), in float64."""
+    """The forward recursion alpha_j = log sum over the edges that end at j of exp(alpha_i + score), in float64.
+
+    Alpha falls by some nats a token, and posteriors are differences of alphas, which would lose digits in float32.
+    """
 
     def __init__(self, gradient: bool) -> None:
         self._gradient = gradient
@@ -112,15 +116,18 @@ class NodeStates:
         longest, left = len(self._edges[node]), len(self._edges) - 1 - node
         if not left:
             return hidden
+        # Edges that would pass the end have no node to arrive at.
         inputs = self._edges[node] if longest <= left else self._edges[node][:left]
         if self._tree is not None:
             part = self._tree.child_sum_part(tuple(map(torch.cat, states)), weights_LCB.flatten(0, 1), self._masks)
             output, state = self._tree.child_sum_combine(inputs, part, self._masks)
         else:
+            # The output of a cell without projection is its state h, the same tensor: it is merged once, as ``hidden``.
             merged = tuple(hidden if each[0] is outputs[0] else weighted_sum(weights_LCB, *each) for each in states)
             last_tokens = self._tokens[node : node + len(inputs)].unsqueeze(1).expand(inputs.shape[:-1])
             part = self._encoder.state_part(merged, self._masks)
             output, state = self._encoder.combine(inputs, last_tokens, part, self._masks)
+        # Unbound once for each tensor, not for each name, so that the test for the same tensor above holds at the next node.
         by_length = {id(part): part.unbind(0) for part in (output, *state)}
         self._after.appendleft(list(zip(*(by_length[id(part)] for part in (output, *state)), strict=True)))
         return hidden
