@@ -12,8 +12,11 @@ from typer.testing import CliRunner
 from sememekit.commands._program import app
 from sememekit.config import resources_folder
 from sememekit.errors import DataError
+from sememekit.files import typed
 from sememekit.sememes.lookup import check_open_lexicon, lookup
+from sememekit.sememes.searching import DumpReport
 from sememekit.sememes.special_tokens import UNKNOWN
+from tests.small_run import Place
 
 
 @pytest.fixture
@@ -163,7 +166,7 @@ def test_the_example_of_the_help_page_is_a_word_of_the_open_lexicon() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "message"),
+    ("given", "message"),
     [
         ("a b c", r"give one WORD, or two for their similarity, and not 3; --suggest takes any number"),
         ("a b c --similar", r"give one WORD, or two for their similarity, and not 3"),
@@ -181,14 +184,14 @@ def test_the_example_of_the_help_page_is_a_word_of_the_open_lexicon() -> None:
         ("--suggest a --unannotated-of d", r"--suggest needs WORD..., or --unannotated-of DATA"),
     ],
 )
-def test_options_that_do_not_go_together_are_usage_errors(typed: str, message: str) -> None:
-    result = CliRunner().invoke(app, ["lookup", *typed.split()])
+def test_options_that_do_not_go_together_are_usage_errors(given: str, message: str) -> None:
+    result = CliRunner().invoke(app, ["lookup", *given.split()])
     assert (result.exit_code, result.stdout) == (2, "")
     assert re.search(message, " ".join(re.sub("[│╭╮╰╯─]", " ", result.stderr).split())), result.stderr
 
 
 @pytest.mark.parametrize(
-    ("typed", "shown", "after"),
+    ("given", "shown", "after"),
     [
         ("教师", "human|人", ""),
         ("教师 教学", "similarity", ""),
@@ -198,14 +201,32 @@ def test_options_that_do_not_go_together_are_usage_errors(typed: str, message: s
     ],
 )
 def test_each_question_has_its_answer_and_what_to_type_next(
-    sources: list[str], typed: str, shown: str, after: str, monkeypatch: pytest.MonkeyPatch
+    sources: list[str], given: str, shown: str, after: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hints: list[tuple[str, bool]] = []
     monkeypatch.setattr("sememekit.commands.lookup.hint", lambda text, quiet: hints.append((text, quiet)))
-    arguments = ["lookup", *typed.split(), "--source", sources[0]]
+    arguments = ["lookup", *given.split(), "--source", sources[0]]
     result = CliRunner().invoke(app, arguments)
     assert (result.exit_code, shown in result.stdout) == (0, True), result.stdout + result.stderr
     assert hints == ([(after, False)] if after else [])
     quiet = CliRunner().invoke(app, [*arguments, "--quiet"])
     assert (quiet.stdout, quiet.stderr, hints[1:]) == (result.stdout, "", [(after, True)] if after else [])
     assert json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
+
+
+@pytest.mark.parametrize(("word", "named"), [("苹果", "苹果#1"), ("梨", "梨")])
+def test_a_word_of_a_graph_can_be_changed_next(place: Place, word: str, named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sense has a number where there are several."""
+    hints: list[str] = []
+    monkeypatch.setattr("sememekit.commands.lookup.hint", lambda text, quiet: hints.append(text))
+    assert CliRunner().invoke(app, ["lookup", word, "--graph", str(place.graph)]).exit_code == 0
+    assert hints == [f"next: {typed('sememekit', 'lookup', '--change', named, '+SEMEME -SEMEME', '--graph', place.graph)}"]
+
+
+def test_renamed_sememes_are_told_beside_a_table_and_not_beside_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = DumpReport(file="all.tsv", sources=("open",), words=3, senses=4, renamed=2)
+    monkeypatch.setattr("sememekit.sememes.searching.dump_lexicons", lambda *given, side: report)
+    told = "blanks in the names of 2 sememes are written as _\n"
+    for more, expected in ((["--json"], ""), ([], told), (["--quiet"], "")):
+        result = CliRunner().invoke(app, ["lookup", "--dump", str(tmp_path / "all.tsv"), *more])
+        assert (result.exit_code, result.stderr) == (0, expected)
