@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -212,3 +213,39 @@ def test_an_engine_that_is_closed_has_ended_its_calls(name: str, tmp_path: Path)
             time.sleep(0.02)
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "process").read_text()), 0)
+
+
+UNDER_WAY = """
+import sys, time
+from pathlib import Path
+from sememekit.engines.base import open_engine
+from tests.engines.work import wait_there
+
+how, folder = sys.argv[1], Path(sys.argv[2])
+with open_engine("local", 2, folder) as engine:
+    if how == "map":
+        list(engine.map(wait_there, [folder / "0", folder / "1"]))
+    engine.submit(wait_there, folder / "0"), engine.submit(wait_there, folder / "1")
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("how", ["map", "submit"])
+def test_processes_of_this_machine_end_with_the_one_that_was_killed(how: str, tmp_path: Path) -> None:
+    files = [tmp_path / "0", tmp_path / "1"]
+    with subprocess.Popen([sys.executable, "-c", UNDER_WAY, how, str(tmp_path)]) as process:
+        while not all(file.exists() for file in files):
+            time.sleep(0.02)
+        process.kill()
+    left = {Path("/proc", file.read_text(), "stat") for file in files}
+    while left := {path for path in left if runs(path)}:
+        time.sleep(0.02)
+
+
+def runs(path: Path) -> bool:
+    """True unless the process has ended, or has yet to be taken note of."""
+    try:
+        return path.read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
