@@ -26,7 +26,7 @@ import pytest
 
 from tests.mutants import ROOT, Mutant, compile_in_place, swap_code
 from tests.mutate_guard import write_only_below
-from tests.mutate_wait import wait_for
+from tests.mutate_wait import NEVER, wait_for
 
 PACKAGE = str(ROOT / "sememekit") + os.sep
 DEFAULTS = "tests/config/test_defaults.py::test_defaults_and_limits_change_on_purpose_alone"
@@ -49,7 +49,7 @@ def survivors(sample: list[Mutant], tests: list[str], tell: Callable[[str], None
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PYTEST_DEBUG_TEMPROOT"] = folder  # children leave their files
         host = _Host(sample, Path(folder) / "host.json", tell, traced)
-        code, output = _child(lambda: _pytest(tests, host), _NEVER)
+        code, output = _child(lambda: _pytest(tests, host), NEVER)
         if code != pytest.ExitCode.OK or not host.found.exists():
             raise BrokenTestsError(_complaints(code, output))
         found = json.loads(host.found.read_text(encoding="utf-8"))
@@ -228,7 +228,7 @@ class _Host:
             self._write({"room": room, "lives": {}, "failed": "; ".join(seen.failed)})
             return 0
 
-        _child(trace, _NEVER, loud=True)
+        _child(trace, NEVER, loud=True)
         found = json.loads(self.found.read_text(encoding="utf-8"))
         if not found["failed"]:
             found["lives"] = self._try(session, tests, Room(**found["room"]))
@@ -309,7 +309,6 @@ _CRASHED = 70
 _NOT_SWAPPED = 71
 _IMPORTS = 30.0
 """Seconds of the processor for importing and collecting."""
-_NEVER = 7 * 24 * 3600.0
 
 
 def _cpu_seconds() -> float:

@@ -8,23 +8,31 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-_IDLE, _IDLE_SHARE = 40.0, 0.03
-"""A child waits for ever if it uses less than this share of a processor for so many seconds."""
+NEVER = 7 * 24 * 3600.0
+_IDLE, _IDLE_SHARE, _LOOK = 60.0, 0.03, 0.5
+"""A child waits for ever if for so many seconds it uses less than this share of a processor, and does not wait for one either
+whenever it is looked at."""
 
 
 def wait_for(child: int, limit: float) -> int:
-    """The exit code of a child, or that of a killed one; ``limit`` are seconds of the processor."""
+    """The exit code of a child, or that of a killed one; ``limit`` are seconds of the processor. A child without a limit is
+    waited for as long as its own children.
+    """
     end = time.monotonic() + 600 + 100 * limit  # a busy machine gives a child few of them
-    used, since = 0.0, time.monotonic()
-    while time.monotonic() < end:
+    used, since, looked = 0.0, time.monotonic(), 0.0
+    while (now := time.monotonic()) < end:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             return os.waitstatus_to_exitcode(status)
         time.sleep(0.02)
-        if (now := time.monotonic()) > since + _IDLE:
-            if abs((busy := _tree_seconds(child)) - used) < _IDLE_SHARE * _IDLE:
-                break
-            used, since = busy, now
+        if limit >= NEVER or now < looked + _LOOK:
+            continue
+        looked = now
+        seconds, runs = _tree(child)
+        if runs or seconds > used + _IDLE_SHARE * (now - since):  # one that waits for a busy processor runs, too
+            used, since = seconds, now
+        elif now > since + _IDLE:
+            break
     for process in [child, *_descendants(child)]:
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
@@ -43,13 +51,15 @@ def _descendants(process: int) -> list[int]:
     return found[1:]
 
 
-def _tree_seconds(process: int) -> float:
-    """Seconds of the processor that a process and those that it started have used."""
-    total = 0
+def _tree(process: int) -> tuple[float, bool]:
+    """Seconds of the processor that a process and those that it started have used, and whether one of them could use more."""
+    total, runs = 0, False
     for one in [process, *_descendants(process)]:
         with suppress(OSError):
-            total += sum(map(int, _fields(Path(f"/proc/{one}/stat"))[11:15]))
-    return total / os.sysconf("SC_CLK_TCK")
+            fields = _fields(Path(f"/proc/{one}/stat"))
+            total += sum(map(int, fields[11:15]))
+            runs = runs or fields[0] in "RD"
+    return total / os.sysconf("SC_CLK_TCK"), runs
 
 
 def _fields(path: Path) -> list[str]:
