@@ -142,7 +142,7 @@ def test_the_interval_of_wilson() -> None:
 def test_a_child_that_does_nothing_is_not_waited_for(does: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.mutate_wait._IDLE", 1.0)
     with subprocess.Popen([sys.executable, "-c", f"import sys, time\n{does}"]) as child:
-        assert wait_for(child.pid, 1e6) == code
+        assert wait_for(child.pid, 1000.0) == code
 
 
 def test_a_mutant_changes_no_file_outside_of_its_folders(tmp_path: Path) -> None:
