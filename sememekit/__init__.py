@@ -42,34 +42,7 @@ _PLACES = {
 }
 """Public name -> its module; empty for a package. ``__init__.pyi`` has the same names for type checkers."""
 
-__all__ = [
-    "DECODERS",
-    "ENCODERS",
-    "SDLM",
-    "Differentiated",
-    "MoC",
-    "MoS",
-    "MoSSDLM",
-    "PreparedData",
-    "PreprocessSettings",
-    "Resources",
-    "Run",
-    "SelfOrganized",
-    "SememeGraph",
-    "SememekitError",
-    "Vocabulary",
-    "attack_classifier",
-    "build_graph",
-    "build_sememe_graph",
-    "compare",
-    "evaluate",
-    "explain",
-    "load_run",
-    "nn",
-    "open_lexicon",
-    "preprocess",
-    "train",
-]
+__all__ = [*_PLACES]
 
 
 def __getattr__(name: str) -> object:

@@ -30,26 +30,23 @@ CANDIDATES: Final = 40
 
 
 class RunAnalysis(OfRun):
-    """The predictions of one run.
-
-    Attributes:
-        perplexity: of the whole split.
-        rank: singular values of the N x V matrix of log-probabilities that are above ``round_off``.
-        full_rank: the largest possible rank, min(N, V).
-        round_off: 1/2 sqrt(N + V + 1) eps times the largest singular value, in float64.
-        curve: (x, share of singular values that are at most x times the largest).
-        divergence: mean KL in nats over all pairs of different contexts.
-    """
+    """The predictions of one run."""
 
     decoder: str
     perplexity: float
+    """The perplexity of the whole split."""
     rank: int
+    """Singular values of the N x V matrix of log-probabilities that are above ``round_off``."""
     full_rank: int
+    """The largest possible rank, min(N, V)."""
     round_off: float
+    """Bound of round-off: 1/2 sqrt(N + V + 1) eps times the largest singular value, in float64."""
     largest: float
     smallest: float
     curve: tuple[tuple[float, float], ...]
+    """(x, share of singular values that are at most x times the largest)."""
     divergence: float
+    """Mean KL in nats over all pairs of different contexts."""
 
 
 class Prediction(Record):
@@ -60,51 +57,42 @@ class Prediction(Record):
 
 
 class Case(Record):
-    """One prediction of two runs.
-
-    Attributes:
-        position: of the predicted word in the split.
-        context: the previous sentence and this one up to the word, or the last words.
-        better, worse: the predictions of both runs; the better run gave the target word more probability.
-    """
+    """One prediction of two runs."""
 
     position: int
+    """The position of the predicted word in the split."""
     context: tuple[str, ...]
+    """The previous sentence and this one up to the word, or the last words."""
     reference: str
     better: Prediction
     worse: Prediction
+    """better, worse: the predictions of both runs; the better run gave the target word more probability."""
     gain: float
 
 
 class RunComparison(Record):
-    """Predictions in which two runs differ most about the target word, as in Table 6, Yang et al. 2018.
-
-    Attributes:
-        better: cases in which the first run did better, then cases in which the second run did.
-        wins: share of all predictions in which the first run gave the word more probability.
-    """
+    """Predictions in which two runs differ most about the target word, as in Table 6, Yang et al. 2018."""
 
     better: tuple[tuple[Case, ...], tuple[Case, ...]]
+    """Cases in which the first run did better, then cases in which the second run did."""
     wins: float
+    """Share of all predictions in which the first run gave the word more probability."""
 
 
 class Analysis(Record):
-    """Rank, divergence and differences of the predictions of one or two runs.
-
-    Attributes:
-        contexts: N, rows of the matrix.
-        predictions: their number in the split: n - 1 for a stream, all target words and end marks for pairs.
-        sampled: whether the rows are a sample of the predictions; ``why_sampled`` has the reason in words.
-        decomposition: the source of the singular values: "whole", the matrix, or "blocks", the triangular factor of its rows.
-    """
+    """Rank, divergence and differences of the predictions of one or two runs."""
 
     split: str
     words: int
     contexts: int
+    """N, rows of the matrix."""
     predictions: int
+    """Number of predictions in the split: n - 1 for a stream, all target words and end marks for pairs."""
     sampled: bool
+    """True if the rows are a sample of the predictions; ``why_sampled`` has the reason in words."""
     why_sampled: str | None
     decomposition: Literal["whole", "blocks"]
+    """The source of the singular values: "whole", the matrix, or "blocks", the triangular factor of its rows."""
     seed: int
     signature: str
     runs: tuple[RunAnalysis, ...]

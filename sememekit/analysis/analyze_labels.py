@@ -43,69 +43,57 @@ class Group(Record):
 
 
 class Moved(Record):
-    """A word or a sememe, and the mean effect of taking it away.
-
-    Attributes:
-        times: occurrences in the examples that were analysed.
-        effect: mean fall of the label's log-probability in nats; above 0 it supports the chosen label.
-    """
+    """A word or a sememe, and the mean effect of taking it away."""
 
     name: str
     times: int
+    """Occurrences in the examples that were analysed."""
     effect: float
+    """Mean fall of the label's log-probability in nats; above 0 it supports the chosen label."""
     size: float
 
 
 class LabelRun(OfRun):
-    """Accuracy of one run, and what moves its decisions.
-
-    Attributes:
-        accuracy: on the whole split, with the confusion matrix.
-        by_sememes: accuracy by the share of tokens with sememes in the run's graph; empty for runs without a graph.
-        by_length: accuracy by the number of tokens in an example.
-        words, sememes: the largest absolute mean effects; each occurs at least ``AT_LEAST`` times in the examples.
-        rare_words, rare_sememes: number of rarer words and sememes, which are left out.
-        no_sememes: why there are no sememes, or None.
-    """
+    """Accuracy of one run, and what moves its decisions."""
 
     encoder: str
     accuracy: Accuracy
+    """The accuracy on the whole split, with the confusion matrix."""
     by_sememes: tuple[Group, ...]
+    """Accuracy by the share of tokens with sememes in the run's graph; empty for runs without a graph."""
     by_length: tuple[Group, ...]
+    """Accuracy by the number of tokens in an example."""
     words: tuple[Moved, ...]
     sememes: tuple[Moved, ...]
+    """words, sememes: the largest absolute mean effects; each occurs at least ``AT_LEAST`` times in the examples."""
     rare_words: int
     rare_sememes: int
+    """rare_words, rare_sememes: number of rarer words and sememes, which are left out."""
     no_sememes: str | None
+    """Reason why there are no sememes, or None."""
 
 
 class LabelComparison(Record):
-    """Two runs on the same examples.
-
-    Attributes:
-        both, first, second, neither: number of examples that these runs label correctly.
-        p: two-sided p of McNemar's exact test, on the examples that only one run labels correctly.
-    """
+    """Two runs on the same examples."""
 
     both: int
     first: int
     second: int
     neither: int
+    """both, first, second, neither: number of examples that these runs label correctly."""
     p: float
+    """Two-sided p of McNemar's exact test, on the examples that only one run labels correctly."""
 
 
 class LabelAnalysis(Record):
-    """The analysis of one or two classifiers.
-
-    Attributes:
-        labels: names of the rows and columns of the confusion matrix.
-        looked_into: number of examples in which words and sememes were removed; ``seed`` draws them.
-    """
+    """The analysis of one or two classifiers."""
 
     split: str
     labels: tuple[str, ...]
+    """Names of the rows and columns of the confusion matrix."""
     examples: int
     looked_into: int
+    """Number of examples in which words and sememes were removed; ``seed`` draws them."""
     seed: int
     at_least: int
     runs: tuple[LabelRun, ...]

@@ -14,36 +14,30 @@ from sememekit.word_classes.file import write_clusters
 
 
 class WordCluster(Record):
-    """A cluster.
-
-    Attributes:
-        asked_for: the requested words that are in the cluster.
-        words: its most frequent words; ``size`` is the number of all its words.
-        frequency: share of its words among the tokens of the text, 0 to 1.
-    """
+    """A cluster."""
 
     number: int
     asked_for: tuple[str, ...]
+    """The requested words that are in the cluster."""
     words: tuple[str, ...]
+    """Its most frequent words; ``size`` is the number of all its words."""
     size: int
     frequency: float
+    """Share of its words among the tokens of the text, 0 to 1."""
 
 
 class ClustersReport(OfRun):
-    """The clusters of a run: the requested ones, or those with the largest share of the text.
-
-    Attributes:
-        num_clusters: number of clusters of the model; ``empty_clusters`` of them have no word.
-        saved: the file with all clusters, or an empty string.
-    """
+    """The clusters of a run: the requested ones, or those with the largest share of the text."""
 
     num_words: int
     num_clusters: int
+    """Number of clusters of the model; ``empty_clusters`` of them have no word."""
     empty_clusters: int
     smallest: int
     largest: int
     clusters: tuple[WordCluster, ...]
     saved: str
+    """The file with all clusters, or an empty string."""
 
 
 def clusters(

@@ -38,74 +38,63 @@ class SideDifference(Record):
 
     For perplexities: exp(difference of the mean nats) - 1, that is the ratio of the geometric means minus 1; -0.05 is 5 % less.
     For accuracies: the difference of the means; 0.02 is 2 points more.
-
-    Attributes:
-        sentences: paired bootstrap over sentences, or over a classifier's examples, with fixed models. Two single classifiers
-            have Newcombe's interval; several seeds have no limits if fewer than 10 examples differ between the sides.
-        seeds: over trainings, by Student's t distribution; without limits if no side has two seeds.
-        both: over sentences and seeds together, see ``combined``; without limits if either has none.
     """
 
     sentences: Interval | None
+    """Paired bootstrap over sentences, or over a classifier's examples, with fixed models. Two single classifiers have
+    Newcombe's interval; several seeds have no limits if fewer than 10 examples differ between the sides."""
     seeds: Interval
+    """Over trainings, by Student's t distribution; without limits if no side has two seeds."""
     both: Interval | None
+    """Over sentences and seeds together, see ``combined``; without limits if either has none."""
 
 
 class SideMeasure(Record):
-    """One measure of one side.
-
-    Attributes:
-        measure: one of the constants of this module; the first is the metric on ``split``.
-        budget: the updates or seconds of the equal budget; None for the first measure.
-        values: the metric of each run; empty if a run did not validate within the budget.
-        mean: their mean (geometric for perplexities); None without values.
-        sd: their standard deviation (n - 1); None for one run, and without values.
-        difference: against the first side; None for the first.
-    """
+    """One measure of one side."""
 
     measure: str
+    """One of the constants of this module; the first is the metric on ``split``."""
     budget: float | None
+    """The updates or seconds of the equal budget; None for the first measure."""
     values: tuple[float, ...]
+    """The metric of each run; empty if a run did not validate within the budget."""
     mean: float | None
+    """Mean of the values (geometric for perplexities); None without values."""
     sd: float | None
+    """Standard deviation of the values (n - 1); None for one run, and without values."""
     difference: SideDifference | None
+    """Difference from the first side; None for the first."""
 
 
 class Side(Record):
-    """A model with one or several seeds.
-
-    Attributes:
-        measures: in the order of the table.
-        curves: validation of each run by epoch, as (updates, CPU seconds, figure).
-    """
+    """A model with one or several seeds."""
 
     name: str
     runs: tuple[str, ...]
     seeds: tuple[int, ...]
     measures: tuple[SideMeasure, ...]
+    """The measures in the order of the table."""
     curves: tuple[Points, ...]
+    """Validation of each run by epoch, as (updates, CPU seconds, figure)."""
 
 
 class RunsComparison(Record):
-    """Report of ``compare`` on language models or classifiers.
-
-    Attributes:
-        figure: "perplexity" or "accuracy", a share of 0 to 1.
-        sides: in the order given; differences are from the first.
-        split, signature: of the measured text; all runs have this signature.
-        unit, units, resamples: the unit of the bootstrap, the number of units, and the number of draws.
-        remarks: cautions about the runs.
-    """
+    """Report of ``compare`` on language models or classifiers."""
 
     figure: Literal["perplexity", "accuracy"]
+    """"perplexity" or "accuracy", a share of 0 to 1."""
     sides: tuple[Side, ...]
+    """The sides in the order given; differences are from the first."""
     split: str
     signature: str
+    """split, signature: of the measured text; all runs have this signature."""
     unit: str
     units: int
     resamples: int
+    """unit, units, resamples: the unit of the bootstrap, the number of units, and the number of draws."""
     time: Literal["CPU"] = "CPU"
     remarks: tuple[str, ...] = ()
+    """Cautions about the runs."""
 
 
 def runs_of(side: Path | str) -> list[Path]:

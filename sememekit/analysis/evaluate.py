@@ -35,16 +35,13 @@ SEARCH_OF_DATASETS: Final[Mapping[str, Mapping[str, Any]]] = {"duc": {"min_lengt
 
 
 class MetricsReport(OfRun):
-    """Report of ``eval``; as JSON one flat object, each metric under its usual name.
-
-    Attributes:
-        metrics: name in the task -> value.
-    """
+    """Report of ``eval``; as JSON one flat object, each metric under its usual name."""
 
     model_config = ConfigDict(allow_inf_nan=True)
 
     split: str
     metrics: dict[str, int | float] = Field(default_factory=dict)
+    """Name in the task -> value."""
 
     @model_serializer(mode="wrap")
     def _flat(self, fields: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -53,51 +50,45 @@ class MetricsReport(OfRun):
 
 
 class LabelMetrics(Accuracy, MetricsReport):
-    """Report of ``eval`` on a classifier.
-
-    Attributes:
-        nats: summed negative log-probability of the gold labels.
-        labels: their names, in the order of the confusion matrix.
-        vectors: coverage of the text by the pretrained vectors of the model, if any.
-        signature: one line; figures whose signatures are equal can be compared.
-    """
+    """Report of ``eval`` on a classifier."""
 
     nats: float
+    """Summed negative log-probability of the gold labels."""
     labels: tuple[str, ...]
+    """Names of the labels, in the order of the confusion matrix."""
     vectors: VectorCoverage | None
+    """Coverage of the text by the pretrained vectors of the model, if any."""
     signature: str
+    """One line; figures whose signatures are equal can be compared."""
 
 
 class WrittenMetrics(MetricsReport):
-    """Report of ``eval`` on a model that writes texts; ``metrics`` are the first of the ``scores``.
-
-    Attributes:
-        perplexity: per word of the targets, end marks included; computed from ``nats`` and ``tokens``.
-        parts: perplexity of each term of the loss; their product is the perplexity.
-        checkpoint_by: the metric that chose the best checkpoint.
-        words: mean length of the best texts.
-        unknown: share of ``<unk>`` among the words that the search chose. With ``task.search.unknown=replace`` it is the share
-            of words that were copied from the source instead.
-        cut_sources: number of sources with more words than the model reads (``task.read_words``).
-        source_words, read_words: number of words in all sources, and of those words that the model read.
-        scores: the metrics of each kind of scoring.
-        signature: of the first scores; ``perplexity_signature`` is the signature of ``evaluate-ppl``.
-    """
+    """Report of ``eval`` on a model that writes texts; ``metrics`` are the first of the ``scores``."""
 
     perplexity: float
+    """Perplexity per word of the targets, end marks included; computed from ``nats`` and ``tokens``."""
     nats: float
     tokens: int
     parts: dict[str, float]
+    """Perplexity of each term of the loss; their product is the perplexity."""
     examples: int
     checkpoint_by: str
+    """The metric that chose the best checkpoint."""
     search: str
     words: float
+    """Mean length of the best texts."""
     unknown: float
+    """Share of ``<unk>`` among the words that the search chose. With ``task.search.unknown=replace`` it is the share of words
+    that were copied from the source instead."""
     cut_sources: int
+    """Number of sources with more words than the model reads (``task.read_words``)."""
     source_words: int
     read_words: int
+    """source_words, read_words: number of words in all sources, and of those words that the model read."""
     scores: tuple[Scores, ...]
+    """The metrics of each kind of scoring."""
     signature: str
+    """The signature of the first scores; ``perplexity_signature`` is the signature of ``evaluate-ppl``."""
     perplexity_signature: str
 
 
@@ -207,22 +198,19 @@ class SeedsFigure(Record):
 
 
 class SeedsReport(Record):
-    """Report of ``evaluate-ppl`` or ``eval`` on a folder that ``train --seeds`` wrote.
-
-    Attributes:
-        figures: by the name of the metric: perplexity; accuracy and macro F1 of a classifier; ROUGE or BLEU of a model that
-            writes; and what any other task names.
-        signature: shared by all runs, without the settings of a cache or dynamic evaluation that was tuned for each run; None
-            if the task has no signatures.
-        reports: the report of each run.
-    """
+    """Report of ``evaluate-ppl`` or ``eval`` on a folder that ``train --seeds`` wrote."""
 
     run: str
     split: str
     seeds: tuple[int, ...]
     figures: dict[str, SeedsFigure]
+    """The figures by the name of the metric: perplexity; accuracy and macro F1 of a classifier; ROUGE or BLEU of a model that
+    writes; and what any other task names."""
     signature: str | None
+    """Signature of all runs, without settings of a cache or dynamic evaluation that was tuned for each run; None if the task
+    has no signatures."""
     reports: tuple[SerializeAsAny[OfRun], ...]
+    """The report of each run."""
 
 
 def evaluate_seeds(folder: Path, read: Callable[[Path], PerplexityReport | MetricsReport] = evaluate_ppl) -> SeedsReport:

@@ -21,49 +21,43 @@ from sememekit.sememes.statistics import counts_of_added
 
 
 class GroupPerplexity(Record):
-    """Perplexity of the target words of one kind: exp of the mean nats over those targets alone.
-
-    Attributes:
-        perplexity: None if no target is of this kind.
-        share: share of all predicted tokens, 0 to 1.
-        of_which: whether these targets are also counted in another row; all other rows add up to the whole text.
-    """
+    """Perplexity of the target words of one kind: exp of the mean nats over those targets alone."""
 
     name: str
     perplexity: float | None
+    """Perplexity of these targets; None if no target is of this kind."""
     nats: float
     tokens: int
     share: float
+    """Share of all predicted tokens, 0 to 1."""
     of_which: bool = False
+    """True if these targets are also counted in another row; all other rows add up to the whole text."""
 
 
 class PerplexityReport(OfRun, Perplexity):
-    """Report of ``evaluate-ppl``; see docs/perplexity.md.
-
-    Attributes:
-        size_of: the text whose size divides ``per_character`` and ``bits_per_byte``: ``source`` is the text before
-            normalisation, ``tokens`` the words as given, with special tokens such as ``<unk>`` spelled out.
-        graph: fingerprint of the sememe graph of the run, or of the graph given for grouping.
-        signature: one line; perplexities with equal signatures can be compared.
-        groups: for each requested grouping ("senses", "sememes", ...) a row for each kind of target word.
-        parts: perplexity of each term of the loss by its name, such as "cluster" and "in_cluster", where the decoder has terms
-            and the model stays as it was trained; their product is the perplexity.
-        adaptation: settings of the cache or dynamic evaluation, if one was used.
-        marginal: for lattice models, the segmentations that are summed, and the rule that merges states.
-        cut_sources: for pairs, the number of sources with more words than the model reads (``task.read_words``).
-    """
+    """Report of ``evaluate-ppl``; see docs/perplexity.md."""
 
     split: str
     data: str
     size_of: str
+    """The text whose size divides ``per_character`` and ``bits_per_byte``: ``source`` is the text before normalisation,
+    ``tokens`` the words as given, with special tokens such as ``<unk>`` spelled out."""
     graph: str | None
+    """Fingerprint of the sememe graph of the run, or of the graph given for grouping."""
     dtype: str
     signature: str
+    """One line; perplexities with equal signatures can be compared."""
     groups: dict[str, tuple[GroupPerplexity, ...]] | None = None
+    """For each requested grouping ("senses", "sememes", ...) a row for each kind of target word."""
     parts: dict[str, float] | None = None
+    """Perplexity of each term of the loss by its name, such as "cluster" and "in_cluster", where the decoder has terms and the
+    model stays as it was trained; their product is the perplexity."""
     adaptation: AdaptationReport | None = None
+    """Settings of the cache or dynamic evaluation, if one was used."""
     marginal: str | None = None
+    """For lattice models, the segmentations that are summed, and the rule that merges states."""
     cut_sources: int | None = None
+    """For pairs, the number of sources with more words than the model reads (``task.read_words``)."""
 
 
 def evaluate_ppl(
@@ -96,7 +90,7 @@ def evaluate_ppl(
     vocabulary."""
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     texts = open_texts([loaded], TextReading(split, data, batch_size, adaptation), "evaluate-ppl", grouped=bool(by))
-    used = loaded.graph if graph is None else given_graph(graph, loaded)
+    used = _common_graph([loaded], graph)
     kinds = kinds_of(by, [loaded], used, read_labels(labels, by, texts[0].data, split, texts[0].scoring))
     score_texts(texts, kinds, progress)
     return report_of(texts[0], used, kinds)
@@ -138,80 +132,61 @@ def report_of(scored: RunText, graph: SememeGraph | None, kinds: Sequence[WordKi
     )
 
 
-def given_graph(path: Path, loaded: Run) -> SememeGraph:
-    """The graph in a file. Raises GraphError: it is not of the vocabulary of the run, or cannot be used."""
-    graph = SememeGraph.load(path)
-    graph.check_vocabulary(loaded.vocabulary)
-    return graph
-
-
 class PerplexityChange(Record):
-    """Difference of a model from the first one of a comparison, on the same predictions.
-
-    Attributes:
-        perplexity: its perplexity minus the first model's; None if there is nothing to compare.
-        nats: the difference of the mean nats, with its 95 % interval by a paired bootstrap over sentences.
-        relative: the relative change of the perplexity, exp(difference of nats) - 1: -0.05 is 5 % less.
-        excludes_zero: whether the interval excludes zero.
-    """
+    """Difference of a model from the first one of a comparison, on the same predictions."""
 
     perplexity: float | None
+    """Its perplexity minus the first model's; None if there is nothing to compare."""
     nats: Interval
+    """The difference of the mean nats, with its 95 % interval by a paired bootstrap over sentences."""
     relative: Interval
+    """The relative change of the perplexity, exp(difference of nats) - 1: -0.05 is 5 % less."""
     excludes_zero: bool | None
+    """True if the interval excludes zero."""
 
 
 class ComparedWords(Record):
-    """The predictions of one kind of words under every model.
-
-    Attributes:
-        grouping: "all", "senses", "sememes" or "change".
-        share: of all predictions, 0 to 1.
-        perplexities: one for each model; None if no target is of this kind.
-        changes: for each model but the first, its difference from the first.
-        of_which: whether these targets are also counted in another row of the grouping.
-    """
+    """The predictions of one kind of words under every model."""
 
     grouping: str
+    """"all", "senses", "sememes" or "change"."""
     name: str
     tokens: int
     share: float
+    """The share of all predictions, 0 to 1."""
     perplexities: tuple[float | None, ...]
+    """A perplexity for each model; None if no target is of this kind."""
     changes: tuple[PerplexityChange, ...]
+    """For each model but the first, its difference from the first."""
     of_which: bool
+    """True if these targets are also counted in another row of the grouping."""
 
 
 class PerplexityComparison(Record):
-    """Report of ``evaluate-ppl`` on several runs.
-
-    Attributes:
-        reports: the report of each run alone, in the order given.
-        signature: shared by all reports; the rule by which a lattice sums its paths is only in each report.
-        graph: fingerprint of the sememe graph that words are grouped by, or None.
-        unit: name of the unit that the bootstrap draws; ``units`` is their number, ``resamples`` the number of draws.
-        rows: the whole text first, then the groups that were asked for.
-    """
+    """Report of ``evaluate-ppl`` on several runs."""
 
     reports: tuple[PerplexityReport, ...]
+    """The report of each run alone, in the order given."""
     split: str
     signature: str
+    """Signature of all reports; the rule by which a lattice sums its paths is only in each report."""
     graph: str | None
+    """Fingerprint of the sememe graph that words are grouped by, or None."""
     unit: str
+    """Name of the unit that the bootstrap draws; ``units`` is their number, ``resamples`` the number of draws."""
     units: int
     resamples: int
     rows: tuple[ComparedWords, ...]
+    """The whole text first, then the groups that were asked for."""
 
 
 class OverlayComparison(PerplexityComparison):
-    """Report of ``evaluate-ppl --overlay``: the run as it was trained, then with the changes.
-
-    Attributes:
-        sememe_counts: added sememe -> count of the words that have it, in the text of the vocabulary.
-    """
+    """Report of ``evaluate-ppl --overlay``: the run as it was trained, then with the changes."""
 
     overlay: str
     changes: tuple[ChangedSense, ...]
     sememe_counts: dict[str, int]
+    """Added sememe -> count of the words that have it, in the text of the vocabulary."""
 
     @property
     def absent(self) -> tuple[str, ...]:
@@ -221,15 +196,12 @@ class OverlayComparison(PerplexityComparison):
 
 def compare_ppl(
     runs: Sequence[Run],
+    text: TextReading | None = None,
     *,
     overlay: Path | None = None,
-    split: str = "test",
     by: Sequence[str] = (),
-    data: Path | None = None,
     graph: Path | None = None,
     labels: Path | None = None,
-    batch_size: int | None = None,
-    adaptation: Adaptation | None = None,
     seed: int = 0,
     progress: Progress = silent,
 ) -> PerplexityComparison:
@@ -246,15 +218,15 @@ def compare_ppl(
     Raises ConfigError: one run, runs with different signatures or dtypes, or groups by different graphs; for an overlay, the
     model reads no graph, read it only when it was built, or never trained an added sememe. Raises CheckpointError, DataError,
     GraphError: as ``evaluate_ppl`` and ``sememes.overlay.apply_changes``."""
-    first, changes, command = runs[0], tuple[ChangedSense, ...](), "evaluate-ppl RUN RUN2"
+    first, changes, command, text = runs[0], tuple[ChangedSense, ...](), "evaluate-ppl RUN RUN2", text or TextReading()
     if overlay is not None:
         runs, command = [first, first.with_overlay(overlay)], "evaluate-ppl --overlay"
         changes = runs[1].changed_senses
     if len(runs) < 2:
         raise ConfigError("a comparison takes two runs or more: sememekit evaluate-ppl RUN RUN2")
-    texts = open_texts(runs, TextReading(split, data, batch_size, adaptation), command, grouped=bool(by or changes))
+    texts = open_texts(runs, text, command, grouped=bool(by or changes))
     used = _common_graph([first] if changes else runs, graph) if changes or any(map(reads_graph, by)) else None
-    kinds = kinds_of(by, runs, used, read_labels(labels, by, texts[0].data, split, texts[0].scoring))
+    kinds = kinds_of(by, runs, used, read_labels(labels, by, texts[0].data, text.split, texts[0].scoring))
     if changes and first.graph is not None:
         kinds = [*changed_kinds(changes, first.graph.words), *kinds]
     score_texts(texts, kinds, progress)
@@ -275,7 +247,7 @@ def compare_ppl(
         rows.append(ComparedWords(**words, tokens=count, share=count / total, perplexities=found, changes=apart))
     compared = PerplexityComparison(
         reports=tuple(reports),
-        split=split,
+        split=text.split,
         signature=of_text(reports[0].signature),
         graph=None if used is None else used.fingerprint,
         unit=texts[0].scoring.unit,
@@ -296,8 +268,11 @@ def _change(first: float | None, other: float | None, nats: Interval) -> Perplex
 
 
 def _common_graph(opened: Sequence[Run], given: Path | None) -> SememeGraph | None:
+    """Return the given graph, or the runs'. Raises GraphError: it is of another vocabulary, or cannot be used."""
     if given is not None:
-        return given_graph(given, opened[0])
+        graph = SememeGraph.load(given)
+        graph.check_vocabulary(opened[0].vocabulary)
+        return graph
     own = {str(loaded.path): loaded.graph for loaded in opened if loaded.graph is not None}
     if len({graph.fingerprint for graph in own.values()}) > 1:
         raise ConfigError(

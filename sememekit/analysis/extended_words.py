@@ -25,29 +25,20 @@ _ORDER: Final = 3
 
 
 class NewWordsRow(Record):
-    """A model on the text: perplexity of all tokens, of the new words and of all others, and ranks of the new words.
-
-    Attributes:
-        reciprocal_rank: mean over the new words of 1 / the rank among all words.
-        reciprocal_rank_among_new: mean of 1 / the rank among the new words alone; ties have the mean of their ranks.
-    """
+    """A model on the text: perplexity of all tokens, of the new words and of all others, and ranks of the new words."""
 
     name: str
     perplexity: float | None
     new: float | None
     others: float | None
     reciprocal_rank: float | None
+    """Mean over the new words of 1 / the rank among all words."""
     reciprocal_rank_among_new: float | None
+    """Mean of 1 / the rank among the new words alone; ties have the mean of their ranks."""
 
 
 class NewWordsReport(Record):
-    """A fair comparison of a run with its extensions: every row predicts the same tokens.
-
-    Attributes:
-        words, tokens, new_tokens: number of new words, of predicted tokens, and of tokens that are new words.
-        rows: ``run`` with equal shares of ``<unk>`` for the new words, with shares by the counts of the file (if any), and with
-            shares by characters; then each further run.
-    """
+    """A fair comparison of a run with its extensions: every row predicts the same tokens."""
 
     run: str
     data: str
@@ -55,7 +46,10 @@ class NewWordsReport(Record):
     words: int
     tokens: int
     new_tokens: int
+    """words, tokens, new_tokens: number of new words, of predicted tokens, and of tokens that are new words."""
     rows: tuple[NewWordsRow, ...]
+    """``run`` with equal shares of ``<unk>`` for the new words, with shares by the counts of the file (if any), and with shares
+    by characters; then each further run."""
 
 
 def compare_extended(

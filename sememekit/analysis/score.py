@@ -1,15 +1,16 @@
 """``sememekit score``: the loss (surprisal) of each word of a text."""
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, tee
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import SerializeAsAny
+
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import RunWarning
+from sememekit.files import warn
 from sememekit.runs.run import OfRun, Run
 from sememekit.runs.stream_nats import stream_nats, with_context
 from sememekit.runs.uncut import cuts, refuse_unknown, segmenter_of_raw, warn_uncut
@@ -24,19 +25,16 @@ _LINES_AT_ONCE = 32
 
 
 class ScoredToken(Record):
-    """One word of a text under a model.
-
-    Attributes:
-        sentence, position: line of the input and word of the line, from 1; an added ``<eos>`` is the last word.
-        read_as: the word as the model reads it: ``<unk>`` for a word outside its vocabulary.
-        nats: negative natural logarithm of its probability; None without context.
-    """
+    """One word of a text under a model."""
 
     sentence: int
     position: int
+    """sentence, position: line of the input and word of the line, from 1; an added ``<eos>`` is the last word."""
     token: str
     read_as: str
+    """The word as the model reads it: ``<unk>`` for a word outside its vocabulary."""
     nats: float | None
+    """Negative natural logarithm of its probability; None without context."""
 
 
 class OverlaidToken(ScoredToken):
@@ -48,14 +46,13 @@ class OverlaidToken(ScoredToken):
 class ScoreReport(OfRun):
     """All words of a text."""
 
-    tokens: tuple[ScoredToken, ...]
+    tokens: tuple[SerializeAsAny[ScoredToken], ...]
 
 
-class OverlaidScoreReport(OfRun):
+class OverlaidScoreReport(ScoreReport):
     """All words of a text, with their nats before and after an overlay."""
 
     overlay: str
-    tokens: tuple[OverlaidToken, ...]
 
 
 class _Line(NamedTuple):
@@ -99,8 +96,7 @@ def score(
     if not segment:
         words = [line.split() for line in first if line.strip()]
         if segmenter := segmenter_of_raw(loaded, words, where, may_cut=segment is None):
-            told = f"{where}: Chinese without blanks is cut as the data of the run were, by {segmenter.description}"
-            warnings.warn(told, RunWarning, stacklevel=2)
+            warn(f"{where}: Chinese without blanks is cut as the data of the run were, by {segmenter.description}")
     refuse_unknown(loaded, (word for line in first for word in form.cut(line, segmenter or WhiteSpace())), where)
     lines = chain(first, lines)
     if declares(task, TextWriter):
@@ -176,7 +172,7 @@ def _score_pairs(writer: Writer, lines: Iterable[str], name: str) -> Iterator[Sc
         source, target = writer.read(texts[0], f"{name} {number}"), writer.words(texts[1])
         if not cut and (most := words_read(writer.run, len(source))) < len(source):
             cut, of = True, f"this source of {len(source):,} (task.read_words)"
-            warnings.warn(f"{name} {number}: the model reads the first {most:,} words of {of}", RunWarning, stacklevel=2)
+            warn(f"{name} {number}: the model reads the first {most:,} words of {of}")
         try:
             ids, words = vocabulary.encode(source), [*vocabulary.encode(target).tolist(), task.end]
         except DataError as error:

@@ -32,33 +32,30 @@ MODEL: Final = "model"
 
 
 class SegmentationRow(Record):
-    """Scores of n sentences that were cut into words by the model, or by a baseline.
-
-    Attributes:
-        gold_words, words, right: number of words in the gold segmentation, in this one, and in both.
-        precision, recall, f1: see the module; 0 if nothing is right or the divisor is 0.
-        f1_low, f1_high: 95 % bootstrap interval over sentences; None for few sentences.
-        new_words: gold words outside the list of known words; None without a list.
-        new_recall: share of the ``new_words`` that were found; None without new words or a list.
-        difference, difference_low, difference_high: F1 of the model minus F1 of this baseline on the same sentences, with the
-            95 % interval of a paired bootstrap; None for the model, no limits for few sentences.
-    """
+    """Scores of n sentences that were cut into words by the model, or by a baseline."""
 
     sentences: int
     gold_words: int
     words: int
     right: int
+    """gold_words, words, right: number of words in the gold segmentation, in this one, and in both."""
     precision: float
     recall: float
     f1: float
+    """precision, recall, f1: see the module; 0 if nothing is right or the divisor is 0."""
     f1_low: float | None
     f1_high: float | None
+    """f1_low, f1_high: 95 % bootstrap interval over sentences; None for few sentences."""
     new_words: int | None = None
+    """Gold words outside the list of known words; None without a list."""
     new_recall: float | None = None
+    """Share of the ``new_words`` that were found; None without new words or a list."""
     name: str = MODEL
     difference: float | None = None
     difference_low: float | None = None
     difference_high: float | None = None
+    """difference, difference_low, difference_high: F1 of the model minus F1 of this baseline on the same sentences, with the
+    95 % interval of a paired bootstrap; None for the model, no limits for few sentences."""
 
 
 @final
@@ -149,17 +146,14 @@ Marks = Literal["found", "given"]
 
 
 class SegmentationReport(OfRun):
-    """The model, then the baselines, against a gold segmentation.
-
-    Attributes:
-        marks: "found", by the model and the baselines, like all words; or "given" to the model and the baselines.
-        marginal: the meaning of the model's probabilities: a sum over segmentations, and the rule that merges states.
-    """
+    """The model, then the baselines, against a gold segmentation."""
 
     gold: str
     decoding: Decoding
     marks: Marks = "found"
+    """"found", by the model and the baselines, like all words; or "given" to the model and the baselines."""
     marginal: str
+    """The meaning of the model's probabilities: a sum over segmentations, and the rule that merges states."""
     rows: tuple[SegmentationRow, ...]
 
 

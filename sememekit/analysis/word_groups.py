@@ -33,21 +33,13 @@ LABELS_NEED_A_FILE: Final = (
 
 
 class WordKind(NamedTuple):
-    """Words of one kind.
+    """Words of one kind."""
 
-    Attributes:
-        grouping: the grouping of the kind, such as "senses".
-        name: of the kind, such as "one sense".
-        words: (V,) mask of the words of this kind.
-        of_which: whether these words are also in other kinds of the grouping.
-        units: (U,) mask of the units of the text, for a property of sentences.
-    """
-
-    grouping: str
-    name: str
-    words: Mask
-    of_which: bool = False
-    units: Mask | None = None
+    grouping: str  # the grouping of the kind, such as "senses"
+    name: str  # of the kind, such as "one sense"
+    words: Mask  # (V,) mask of the words of this kind
+    of_which: bool = False  # whether these words are also in other kinds of the grouping
+    units: Mask | None = None  # (U,) mask of the units of the text, for a property of sentences
 
 
 def band_names() -> tuple[str, ...]:
@@ -157,5 +149,5 @@ def _annotated(graph: SememeGraph, by: str) -> Iterator[WordKind]:
         if beyond.any():
             yield WordKind(by, f"{SEMEME_BINS[-1][1]} sememes or more", beyond)
     yield WordKind(by, "no annotation", ~annotated)
-    by_rule = np.array([entry.is_annotated and not entry.is_from_lexicon for entry in graph.entries()], dtype=np.bool_)
+    by_rule = annotated & ~graph.from_lexicon
     yield WordKind(by, "special tokens and punctuation by rule (counted above)", by_rule, True)

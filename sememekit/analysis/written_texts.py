@@ -35,14 +35,11 @@ class Score(Record):
 
 
 class Scores(Record):
-    """Metrics of one kind.
-
-    Attributes:
-        signature: one line; scores with equal signatures can be compared.
-    """
+    """Metrics of one kind."""
 
     preset: str
     signature: str
+    """One line; scores with equal signatures can be compared."""
     values: tuple[Score, ...]
 
 

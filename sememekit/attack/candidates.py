@@ -30,6 +30,12 @@ class Candidates(AttackPart, ABC):
     {'good': ('fine',)}
     """
 
+    class Settings(AttackPart.Settings):
+        most: int = Field(default=0, ge=0)
+        """Substitutes for each word; 0 for all."""
+
+    settings: Settings
+
     @abstractmethod
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return the substitutes of each word, best first; words without any may be left out. DataError: an unusable file.
@@ -37,9 +43,9 @@ class Candidates(AttackPart, ABC):
         Substitutes differ from the word and from each other, and are single words of ``resources.known_words``: expressions
         with blanks or underscores are left out."""
 
-    def usable(self, word: str, substitutes: Iterable[str], most: int = 0) -> tuple[str, ...]:
-        """Return at most ``most`` allowed substitutes (see ``Candidates.table``); 0 for all."""
-        known = self.resources.known_words
+    def usable(self, word: str, substitutes: Iterable[str]) -> tuple[str, ...]:
+        """Return the first ``most`` allowed substitutes (see ``Candidates.table``)."""
+        known, most = self.resources.known_words, self.settings.most
         fine = [
             other
             for other in dict.fromkeys(substitutes)
@@ -61,8 +67,6 @@ class SememeCandidates(Candidates):
         """Lexicons, each as ``FORMAT:PATH``, as ``build-sememe-graph`` takes them."""
         lemmas: str = ""
         """A file of ``lemma TAB form`` lines, or ``wordnet``: inflected words get inflected substitutes; empty for none."""
-        most: int = Field(default=0, ge=0)
-        """Substitutes for each word; 0 for all."""
 
     settings: Settings
 
@@ -78,7 +82,7 @@ class SememeCandidates(Candidates):
         self.hashes = hashes_of(lexicons, inflections)
         ranks = {word: rank for rank, word in reversed(list(enumerate(self.resources.frequent_words)))}
         substitutes = Substitutes(lexicons, inflections, ranks)
-        return {word: self.usable(word, substitutes.of(word), self.settings.most) for word in dict.fromkeys(words)}
+        return {word: self.usable(word, substitutes.of(word)) for word in dict.fromkeys(words)}
 
 
 _WORDS_AT_ONCE: Final = 256
@@ -124,7 +128,7 @@ class EmbeddingCandidates(Candidates):
             for word, row in zip(block, distances, strict=True):
                 near = np.flatnonzero(row < self.settings.delta)
                 order = near[np.argsort(row[near], kind="stable")][: self.settings.most + 1]
-                found[word] = self.usable(word, (names[index] for index in order), self.settings.most)
+                found[word] = self.usable(word, (names[index] for index in order))
         return found
 
 
@@ -141,15 +145,13 @@ class WordNetCandidates(Candidates):
     class Settings(Candidates.Settings):
         path: str = ""
         """Folder of WordNet's data files; empty for Debian's."""
-        most: int = Field(default=0, ge=0)
-        """Substitutes for each word; 0 for all."""
 
     settings: Settings
 
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
         wordnet = read_wordnet(self.settings.path)
         self.hashes = {"wordnet": wordnet.sha256}
-        return {word: self.usable(word, wordnet.synonyms(word), self.settings.most) for word in dict.fromkeys(words)}
+        return {word: self.usable(word, wordnet.synonyms(word)) for word in dict.fromkeys(words)}
 
 
 @final
@@ -159,8 +161,6 @@ class TableCandidates(Candidates):
     class Settings(Candidates.Settings):
         path: str
         """A JSON file of words and their substitutes."""
-        most: int = Field(default=0, ge=0)
-        """Substitutes for each word; 0 for all."""
 
     settings: Settings
 
@@ -176,11 +176,8 @@ class TableCandidates(Candidates):
                 f"{path}: a table of substitutes is an object, word -> substitutes, and this is {type(content).__name__}"
             )
         self.hashes = {Path(self.settings.path).name: hashlib.sha256(data).hexdigest()}
-        return {
-            word: self.usable(word, _strings(content[word], word, path), self.settings.most)
-            for word in dict.fromkeys(words)
-            if word in content
-        }
+        asked = (word for word in dict.fromkeys(words) if word in content)
+        return {word: self.usable(word, _strings(content[word], word, path)) for word in asked}
 
 
 def _strings(found: Any, word: str, path: Path) -> Iterator[str]:

@@ -30,19 +30,16 @@ class Example:
 
 
 class Change(Record):
-    """One replaced word.
-
-    Attributes:
-        place: number of the word in its field, from 0.
-        begin: where the word begins in the field, in characters.
-        old, new: before and after.
-    """
+    """One replaced word."""
 
     field: int
     place: int
+    """Number of the word in its field, from 0."""
     begin: int
+    """Beginning of the word in the field, in characters."""
     old: str
     new: str
+    """old, new: before and after."""
 
 
 def change_of(document: Document, number: int, new: str) -> Change:
@@ -53,30 +50,27 @@ def change_of(document: Document, number: int, new: str) -> Change:
 
 
 class ExampleResult(ExampleOutcome):
-    """Result of one example; a line of ``examples.jsonl``.
-
-    Attributes:
-        reason: why it was skipped, failed, had nothing to try or ended in an error.
-        space: size of the search space; None if it was not reached.
-        prediction, probabilities: of the victim before the attack; None if the query failed.
-        target: target label of the attack; None for any other label.
-        adversarial: the fields that fooled the victim; None unless it succeeded.
-        best_score: the highest score that the search saw, 0 to 1.
-    """
+    """Result of one example; a line of ``examples.jsonl``."""
 
     index: int
     fields: tuple[str, ...]
     label: str
     reason: str = ""
+    """Reason why it was skipped, failed, had nothing to try or ended in an error."""
     space: SpaceSize | None = None
+    """Size of the search space; None if it was not reached."""
     prediction: str | None = None
     probabilities: tuple[float, ...] | None = None
+    """prediction, probabilities: of the victim before the attack; None if the query failed."""
     target: str | None = None
+    """Target label of the attack; None for any other label."""
     adversarial: tuple[str, ...] | None = None
+    """The fields that fooled the victim; None unless it succeeded."""
     adversarial_prediction: str | None = None
     adversarial_probabilities: tuple[float, ...] | None = None
     changes: tuple[Change, ...] = ()
     best_score: float | None = None
+    """The highest score that the search saw, 0 to 1."""
 
     @property
     def broken(self) -> bool:

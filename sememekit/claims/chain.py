@@ -20,19 +20,15 @@ TINY_LINES = 400
 
 @dataclass(frozen=True)
 class Step:
-    """One command of sememekit, or a copy of texts.
+    """One command of sememekit, or a copy of texts."""
 
-    Attributes:
-        kind: ``copy``, ``prepare``, ``graph``, ``clusters``, ``train`` (also of a model that gives clusters), ``extend`` (what
-            comes before a measurement) or ``evaluate``.
-        words: the subcommand with its arguments; for ``copy`` triples (source, target, lines): the first lines, the last for a
-            negative number, all for 0.
-        made: the output of the step; steps with an existing output are not repeated.
-    """
-
+    # ``copy``, ``prepare``, ``graph``, ``clusters``, ``train`` (also of a model that gives clusters), ``extend`` (what comes
+    # before a measurement) or ``evaluate``
     kind: Literal["copy", "prepare", "graph", "clusters", "train", "extend", "evaluate"]
+    # the subcommand with its arguments; for ``copy`` triples (source, target, lines): the first lines, the last for a negative
+    # number, all for 0
     words: tuple[str, ...]
-    made: Path
+    made: Path  # the output of the step; steps with an existing output are not repeated
 
     def shell(self) -> str:
         """Return the step as a command to type."""
@@ -52,44 +48,28 @@ class Step:
 
 @dataclass(frozen=True)
 class Trial:
-    """One model with one seed, and its files below the folder of all results.
+    """One model with one seed, and its files below the folder of all results."""
 
-    Attributes:
-        name: from model, size and seed, with a digest of its parts.
-        shown: the steps as commands to type, with the folders ``reproduced`` and ``CORPORA``.
-        root: the folder of corpora and lexicons.
-        run: the folder of its training, shared by models that differ only in measurement.
-        result: result file for each arm.
-    """
-
-    name: str
+    name: str  # from model, size and seed, with a digest of its parts
     arm: str
     seed: int
     tiny: bool
     steps: tuple[Step, ...]
-    shown: tuple[str, ...]
-    root: Path
-    run: Path
-    result: Path
+    shown: tuple[str, ...]  # the steps as commands to type, with the folders ``reproduced`` and ``CORPORA``
+    root: Path  # the folder of corpora and lexicons
+    run: Path  # the folder of its training, shared by models that differ only in measurement
+    result: Path  # result file for each arm
 
 
 @dataclass(frozen=True)
 class Timing:
-    """The two models of a claim; their first epochs are trained interleaved to time updates.
+    """The two models of a claim; their first epochs are trained interleaved to time updates."""
 
-    Attributes:
-        name: of both models, with a digest of their parts.
-        arms: names of (baseline, other), as they are trained.
-        steps: the steps that prepare the data.
-        trains: commands for one epoch of each, without the run folder.
-        result: the result file.
-    """
-
-    name: str
-    arms: tuple[str, str]
-    steps: tuple[Step, ...]
-    trains: tuple[tuple[str, ...], tuple[str, ...]]
-    result: Path
+    name: str  # of both models, with a digest of their parts
+    arms: tuple[str, str]  # names of (baseline, other), as they are trained
+    steps: tuple[Step, ...]  # the steps that prepare the data
+    trains: tuple[tuple[str, ...], tuple[str, ...]]  # commands for one epoch of each, without the run folder
+    result: Path  # the result file
 
 
 def unpacked(source: str, target: str) -> bool:
@@ -137,8 +117,8 @@ def timings_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path) -> lis
 
 
 def timing_names(file: ClaimFile, claim: PaperClaim) -> list[str]:
-    """Return the names of a claim's timings: none for one model; a second only if ``after_cut`` has another cost."""
-    return list(_timed(file, claim))
+    """Return the files of a claim's timings: none for one model; a second only if ``after_cut`` has another cost."""
+    return [f"{name}.json" for name in _timed(file, claim)]
 
 
 def _timed(file: ClaimFile, claim: PaperClaim) -> dict[str, tuple[str, str]]:

@@ -105,16 +105,14 @@ class ClaimFile(Settings):
     """One file: a paper, its data sets, the models compared, and its claims.
 
     A data set or an arm may name another of the file as its ``base``, from which it inherits missing keys.
-
-    Attributes:
-        paper: authors, year and title.
-        own: whether the file is for none of the five papers.
-        tiny: overrides ``slot.key=value`` for ``--tiny``, with which any arm trains in seconds.
     """
 
     paper: str
+    """Authors, year and title."""
     own: bool = False
+    """True if the file is for none of the five papers."""
     tiny: tuple[str, ...] = ()
+    """Overrides ``slot.key=value`` for ``--tiny``, with which any arm trains in seconds."""
     data: Mapping[str, DataSet] = Field(default_factory=dict)
     arm: Mapping[str, Arm] = Field(default_factory=dict)
     claim: Mapping[str, PaperClaim] = Field(default_factory=dict)

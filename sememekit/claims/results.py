@@ -12,48 +12,42 @@ from sememekit.files import is_there, read_sealed
 
 
 class Point(Record):
-    """One epoch of a learning curve.
-
-    Attributes:
-        epoch: from 1.
-        step: updates so far.
-        cpu_seconds: CPU time of training so far; the total is divided among epochs in proportion to wall time.
-        valid: the metric on validation that the schedule watches.
-        rate: the learning rate of the epoch; None in results of earlier versions.
-    """
+    """One epoch of a learning curve."""
 
     epoch: int
+    """The epoch from 1."""
     step: int
+    """Updates so far."""
     cpu_seconds: float
+    """CPU time of training so far; the total is divided among epochs in proportion to wall time."""
     valid: float
+    """The metric on validation that the schedule watches."""
     rate: float | None = None
+    """The learning rate of the epoch; None in results of earlier versions."""
 
 
 class RunResult(Record):
-    """One trained and measured model.
-
-    Attributes:
-        trial, arm, seed, tiny: identify the trial.
-        commands: its commands, as typed.
-        plan: every setting of the training, resolved.
-        signature: of data and measurement; only results with equal signatures can be compared.
-        measured: the output of the evaluating command.
-        curve: validation by epoch.
-        finished: why training ended.
-        versions: of software, machine and commit, from the run folder.
-    """
+    """One trained and measured model."""
 
     trial: str
     arm: str
     seed: int
     tiny: bool
+    """trial, arm, seed, tiny: identify the trial."""
     commands: tuple[str, ...]
+    """Its commands, as typed."""
     plan: Mapping[str, Any]
+    """Every setting of the training, resolved."""
     signature: str
+    """The signature of data and measurement; only results with equal signatures can be compared."""
     measured: Mapping[str, Any]
+    """The output of the evaluating command."""
     curve: tuple[Point, ...]
+    """Validation by epoch."""
     finished: str
+    """Reason why training ended."""
     versions: Mapping[str, Any]
+    """The versions of software, machine and commit, from the run folder."""
 
     def value(self, path: str) -> float:
         """Return a number in ``measured`` by keys with dots; in lists by the ``name`` or index of an entry. Raises DataError:
@@ -74,18 +68,15 @@ class RunResult(Record):
 
 
 class UpdateTimes(Record):
-    """The cost of an update of a claim's two models, measured interleaved on one machine.
-
-    Attributes:
-        arms: names of (baseline, other), as they are trained.
-        baseline, other: CPU seconds per update, one value for each turn.
-        versions: of the software, the machine and the commit.
-    """
+    """The cost of an update of a claim's two models, measured interleaved on one machine."""
 
     arms: tuple[str, str]
+    """Names of (baseline, other), as they are trained."""
     baseline: tuple[float, ...]
     other: tuple[float, ...]
+    """baseline, other: CPU seconds per update, one value for each turn."""
     versions: Mapping[str, Any]
+    """The versions of the software, the machine and the commit."""
 
     @property
     def ratio(self) -> float:

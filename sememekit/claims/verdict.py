@@ -27,45 +27,42 @@ VERDICTS: Final[Mapping[Verdict, str]] = {
 
 
 class ClaimResult(Record):
-    """A claim with its verdict.
-
-    Attributes:
-        name, statement, source, metric, note: copied from the claim.
-        paper: authors, year and title; empty for a claim of none of the five papers.
-        verdict: one of ``VERDICTS``.
-        why: for "not run", the reason.
-        tiny: whether the trials were tiny, which decides nothing.
-        seeds: number of seeds of (baseline, other).
-        means: geometric means of the metric on test, (baseline, other).
-        effect: relative difference of ``other`` from ``baseline``, with its interval; -0.04 is 4 % lower.
-        published: the relative difference in the paper.
-        untrained: whether the baseline needs no training, so that no updates are timed.
-        cost: CPU time of an update, ``other`` / ``baseline``; None if not measured.
-        cost_after_cut: the cost after the first rate cut; None if equal to ``cost`` or not measured.
-        at_equal_time: relative difference on validation after equal CPU time (the mean total time of the faster model).
-        verdict_at_equal_time: the verdict by ``at_equal_time``.
-        cpu_minutes: CPU time of training both models with all seeds.
-    """
+    """A claim with its verdict."""
 
     name: str
     statement: str
     source: str
     metric: str
     note: str = ""
+    """name, statement, source, metric, note: copied from the claim."""
     paper: str = ""
+    """Authors, year and title; empty for a claim of none of the five papers."""
     verdict: Verdict
+    """One of ``VERDICTS``."""
     why: str = ""
+    """For "not run", the reason."""
     tiny: bool = False
+    """True if the trials were tiny, which decides nothing."""
     seeds: tuple[int, int] = (0, 0)
+    """Number of seeds of (baseline, other)."""
     means: tuple[float, float] | None = None
+    """Geometric means of the metric on test, (baseline, other)."""
     effect: tuple[float, float | None, float | None] | None = None
+    """Relative difference of ``other`` from ``baseline``, with its interval; -0.04 is 4 % lower."""
     published: float | None = None
+    """The relative difference in the paper."""
     untrained: bool = False
+    """True if the baseline needs no training, so that no updates are timed."""
     cost: float | None = None
+    """CPU time of an update, ``other`` / ``baseline``; None if not measured."""
     cost_after_cut: float | None = None
+    """The cost after the first rate cut; None if equal to ``cost`` or not measured."""
     at_equal_time: tuple[float, float | None, float | None] | None = None
+    """Relative difference on validation after equal CPU time (the mean total time of the faster model)."""
     verdict_at_equal_time: Verdict = "not run"
+    """The verdict by ``at_equal_time``."""
     cpu_minutes: float = 0.0
+    """CPU time of training both models with all seeds."""
 
 
 def judge(

@@ -8,9 +8,12 @@ import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+
+import typer
 
 from sememekit.figures import format_value
+from sememekit.signals import STOPPED
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -72,6 +75,12 @@ def remark(text: str, quiet: bool) -> None:
             print(shown(text), file=sys.stderr, flush=True)
         except BrokenPipeError:
             leave_the_pipe(sys.stderr)
+
+
+def leave_stopped(advice: str) -> NoReturn:
+    """Exit with the code of a command that a signal stopped, and print how to go on."""
+    remark(f"stopped by a signal; {advice}", quiet=False)
+    raise typer.Exit(STOPPED)
 
 
 def use_utf8_in_pipes() -> None:

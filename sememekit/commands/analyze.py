@@ -1,7 +1,5 @@
 """The subcommand analyze; the plain functions are in ``sememekit.analysis``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

@@ -13,11 +13,11 @@ import typer
 
 from sememekit.commands import _options as shared
 from sememekit.commands._options import fail_usage, option, others_typed, variant_option
-from sememekit.commands._printing import check_outputs, give_out, hint, print_json, print_table, remark
+from sememekit.commands._printing import check_outputs, give_out, hint, leave_stopped, print_json, print_table, remark
 from sememekit.commands._progress import progress_bars
 from sememekit.commands._typed_table import typed_table
 from sememekit.files import typed
-from sememekit.signals import STOPPED, stop_signals
+from sememekit.signals import stop_signals
 
 if TYPE_CHECKING:
     from sememekit.attack.report import AttackReport
@@ -185,8 +185,7 @@ def command(
         )
     _print_report(report, out, json=json, quiet=quiet)
     if report.stopped:
-        remark(f"stopped by a signal; go on with: {report.resume_command}", quiet=False)
-        raise typer.Exit(STOPPED)
+        leave_stopped(f"go on with: {report.resume_command}")
     _draw(figure, {"success rate": out}, quiet)
     hint(f"next: open {out}/report.html, or rate its successes blind in {out}/ratings.html; then --ratings FILE", quiet)
 

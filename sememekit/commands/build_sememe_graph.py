@@ -1,7 +1,5 @@
 """``sememekit build-sememe-graph``: lexicons and a prepared-data folder in, one graph file out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from sememekit.commands._options import Device, Dtype, EvaluationData, Json, Quiet, Run, Split, Which, option
-from sememekit.commands._printing import hint, print_fields, print_json, print_table, remark
+from sememekit.commands._printing import hint, leave_stopped, print_fields, print_json, print_table, remark
 from sememekit.commands._progress import progress_bars
 from sememekit.figures import percent
 from sememekit.files import typed
-from sememekit.signals import STOPPED
 
 if TYPE_CHECKING:
     from sememekit.runs.cluster_update import ClusterUpdateReport
@@ -82,8 +79,7 @@ def command(
         remark(f"warning: {worse}; {kept}{exact}", quiet)
     again = typed("sememekit", "train", "--out", result.written, "--resume")
     if result.stopped:
-        remark(f"stopped by a signal; go on with: {again}", quiet=False)
-        raise typer.Exit(STOPPED)
+        leave_stopped(f"go on with: {again}")
     if not epochs:
         hint(f"next: {again} --set schedule.epochs=N, to train on", quiet)
 

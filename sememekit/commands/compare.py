@@ -1,7 +1,5 @@
 """``sememekit compare``: language models, classifiers, or the texts of two systems for the same sources, with intervals."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """The subcommand eval; the plain functions are ``evaluate`` and ``evaluate_segmentation`` in ``sememekit.analysis``."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal

@@ -1,7 +1,5 @@
 """The subcommand evaluate-ppl; the plain function is ``sememekit.analysis.evaluate_ppl.evaluate_ppl``."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -79,6 +77,7 @@ def command(
     With --cache or --dynamic the model learns from the text as it reads (docs/perplexity.md); the run does not change."""
     from sememekit.analysis.evaluate import SeedsReport, evaluate_seeds
     from sememekit.analysis.evaluate_ppl import PerplexityComparison, PerplexityReport, compare_ppl, evaluate_ppl
+    from sememekit.analysis.scored_runs import TextReading
     from sememekit.protocols.adaptation import read_adaptation
     from sememekit.reports import perplexity
     from sememekit.runs.run import Run as LoadedRun
@@ -107,16 +106,16 @@ def command(
             advice = f"models of several seeds are compared by: {typed('sememekit', 'compare', *runs)}"
         raise ConfigError(f"{seeds} holds runs of several seeds; {advice}")
     groupings = list(dict.fromkeys(one.value for one in by or ()))
-    options: dict[str, Any] = {"split": split, "by": groupings, "data": data, "graph": graph, "labels": labels}
-    options["batch_size"] = batch_size
+    options: dict[str, Any] = {"by": groupings, "graph": graph, "labels": labels}
     where: dict[str, Any] = {"which": which, "device": device, "dtype": dtype}
     report: PerplexityReport | PerplexityComparison | SeedsReport
     with progress_bars(quiet) as show:
         if overlay is not None or others:
-            opened = [LoadedRun.open(one, **where) for one in runs]
-            report = compare_ppl(opened, overlay=overlay, **options, adaptation=adaptation, progress=show)
+            opened, text = [LoadedRun.open(one, **where) for one in runs], TextReading(split, data, batch_size, adaptation)
+            report = compare_ppl(opened, text, overlay=overlay, **options, progress=show)
         else:
-            options |= {**where, "adaptation": adaptation, "progress": show}
+            options |= {**where, "split": split, "data": data, "batch_size": batch_size}
+            options |= {"adaptation": adaptation, "progress": show}
             report = evaluate_ppl(run, **options) if seeds is None else evaluate_seeds(seeds, partial(evaluate_ppl, **options))
     if csv is not None:
         write_output(csv, perplexity.words_table(report, called).csv().encode(), perplexity.WORDS_CSV)
@@ -125,8 +124,8 @@ def command(
         comments = [typed("sememekit", "evaluate-ppl", *runs, "--split", split, *kinds), f"signature: {report.signature}"]
         tasks = [] if seeds else [LoadedRun.open(one, **where).task for one in (*runs, *([run] if overlay else []))]
         numbers = [sum(weights.numel() for weights in task.parameters()) for task in tasks]
-        text = perplexity.words_table(report, called, numbers).latex(comments, caption)
-        write_output(latex, text.encode(), perplexity.LATEX)
+        table = perplexity.words_table(report, called, numbers).latex(comments, caption)
+        write_output(latex, table.encode(), perplexity.LATEX)
     print_json(report) if json else show_parts(perplexity.parts(report, called))
     for one in (report,) if isinstance(report, PerplexityReport) else report.reports:
         if isinstance(one, PerplexityReport) and one.cut_sources:

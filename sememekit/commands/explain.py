@@ -1,7 +1,5 @@
 """The subcommand explain; the plain functions are in ``sememekit.analysis.explanations``, one for each kind of run."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Final
 
 import typer

@@ -1,17 +1,13 @@
 """``sememekit quickstart``: a tour in minutes, from a newspaper or your text to models and a page about them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from sememekit.commands import _options as shared
 from sememekit.commands._options import option, segmenter_option
-from sememekit.commands._printing import check_outputs, give_out, print_json, remark
+from sememekit.commands._printing import check_outputs, give_out, leave_stopped, print_json, remark
 from sememekit.commands._progress import progress_bars
-from sememekit.signals import STOPPED, stop_signals
+from sememekit.signals import stop_signals
 
 EXAMPLES = (
     "sememekit quickstart",
@@ -74,8 +70,7 @@ def command(
     if report.stopped:
         if json:
             print_json(report)
-        remark(f"stopped by a signal; go on with: {report.next_commands[0]}", quiet=False)
-        raise typer.Exit(STOPPED)
+        leave_stopped(f"go on with: {report.next_commands[0]}")
     if report.already_done:
         remark(f"{out} is finished already; --fresh starts over", quiet)
     give_out(Shown(report, VIEWS), None, figure, json=json, quiet=quiet)

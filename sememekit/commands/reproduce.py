@@ -11,10 +11,10 @@ import typer
 from sememekit.claims.claims import MOST_SEEDS, load_claims, paper_of
 from sememekit.commands._completion import completing
 from sememekit.commands._options import Engine, Html, Json, Quiet, Word, example, has_word, option
-from sememekit.commands._printing import print_json, print_table, remark, say
+from sememekit.commands._printing import leave_stopped, print_json, print_table, remark, say
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import PAGE, check_output, read_text, replace_file, write_output
-from sememekit.signals import STOPPED, Stopped, stop_signals
+from sememekit.signals import Stopped, stop_signals
 
 if TYPE_CHECKING:
     from sememekit.claims.verdict import ClaimResult
@@ -102,8 +102,7 @@ def run(
                 asked_to_stop=asked_to_stop,
             )
         except Stopped:
-            remark("stopped by a signal; type the same command to go on", quiet=False)
-            raise typer.Exit(STOPPED) from None
+            leave_stopped("type the same command to go on")
     if json:
         print_json(ledger(found))
     else:

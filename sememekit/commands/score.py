@@ -1,7 +1,5 @@
 """The subcommand score; the plain function is ``sememekit.analysis.score.score``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -6,16 +6,14 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from sememekit.commands._options import Engine, Json, Overrides, Quiet, Recipe, Seed, fail_usage, option
-from sememekit.commands._printing import hint, print_json, print_table, remark, say
+from sememekit.commands._printing import hint, leave_stopped, print_json, print_table, say
 from sememekit.commands._progress import progress_bars
 from sememekit.commands._typed_table import typed_table
 from sememekit.config import named_in, settings_typed_as_options
 from sememekit.errors import TrainingError
 from sememekit.files import typed
-from sememekit.signals import STOPPED, stop_signals
+from sememekit.signals import stop_signals
 
 if TYPE_CHECKING:
     from sememekit.jobs.study import TrialReport
@@ -101,8 +99,7 @@ def command(
     else:
         _print(report)
     if report.stopped:
-        remark("stopped by a signal; type the same command to go on", quiet=False)
-        raise typer.Exit(STOPPED)
+        leave_stopped("type the same command to go on")
     if report.trials and all(trial.state == "failed" for trial in report.trials):
         raise _all_failed(report)
     trusting = ["--trust-code"] * any(":" in name for name in named_in(table).values())

@@ -15,7 +15,7 @@ import typer
 
 from sememekit.commands import _options as shared
 from sememekit.commands._options import fail_usage, option, variant_option
-from sememekit.commands._printing import hint, print_fields, print_json, print_table, remark, say
+from sememekit.commands._printing import hint, leave_stopped, print_fields, print_json, print_table, remark, say
 from sememekit.commands._progress import epoch_line, progress_bars, training_progress
 from sememekit.commands._typed_table import check_vectors, typed_table
 from sememekit.config import settings_typed_as_options
@@ -162,10 +162,7 @@ def command(
         print_fields(f"Trained: {out}", shown)
     if report.stopped:
         tracked = [part for name in track or () for part in ("--track", name)]
-        remark(
-            f"stopped by a signal; go on with: {typed('sememekit', 'train', '--out', out, '--resume', *tracked)}", quiet=False
-        )
-        raise typer.Exit(STOPPED)
+        leave_stopped(f"go on with: {typed('sememekit', 'train', '--out', out, '--resume', *tracked)}")
     if resume and not trained:
         more = typed("sememekit", "train", "--out", out, "--resume", "--set", "schedule.epochs=N")
         remark(f"the run had ended before, and nothing was trained; where its schedule allows more epochs: {more}", quiet)
@@ -217,8 +214,7 @@ def _command_seeds(
         print_table(f"Trained: {report.out}/seed-N", ("seed", metric, "of epoch", "epochs", "ended"), rows)
     if report.stopped:
         again = typed("sememekit", "train", "--out", out, "--seeds", seeds, "--resume") + of_engine(engine)
-        remark(f"stopped by a signal; go on with: {again}", quiet=False)
-        raise typer.Exit(STOPPED)
+        leave_stopped(f"go on with: {again}")
 
 
 def read_seeds(text: str) -> tuple[int, ...]:

@@ -38,24 +38,21 @@ class SourceFile(Record):
 
 
 class SplitSummary(Record):
-    """Counts of one split.
-
-    Attributes:
-        tokens, types: ids in the file, ``<eos>`` included, and distinct ones.
-        unknown, unknown_rate: number and share (rounded to 6 decimals) of ``<unk>``.
-        sentences: lines or sentences.
-        characters, bytes: of the text without white space, in UTF-8 (see ``Signature.size_of``).
-        sha256: of the file of ids.
-    """
+    """Counts of one split."""
 
     tokens: int
     types: int
+    """tokens, types: ids in the file, ``<eos>`` included, and distinct ones."""
     unknown: int
     unknown_rate: float
+    """unknown, unknown_rate: number and share (rounded to 6 decimals) of ``<unk>``."""
     sentences: int
+    """Lines or sentences."""
     characters: int
     bytes: int
+    """characters, bytes: of the text without white space, in UTF-8 (see ``Signature.size_of``)."""
     sha256: str
+    """SHA-256 of the file of ids."""
 
 
 class ExampleSplit(Record):
@@ -67,19 +64,16 @@ class ExampleSplit(Record):
 
 
 class ExamplesSummary(Record):
-    """The part of a signature about examples.
-
-    Attributes:
-        texts, labels: names of the texts of an example, and of the labels by id; None for examples without.
-        left_out: number of examples left out, by reason (a label, an empty text).
-        keeps_text: whether source and references of each example are stored as text.
-    """
+    """The part of a signature about examples."""
 
     texts: tuple[str, ...]
     labels: tuple[str, ...] | None
+    """texts, labels: names of the texts of an example, and of the labels by id; None for examples without."""
     left_out: dict[str, int]
+    """Number of examples left out, by reason (a label, an empty text)."""
     splits: dict[str, ExampleSplit]
     keeps_text: bool = False
+    """True if source and references of each example are stored as text."""
 
 
 class ChunksSummary(Record):
@@ -93,44 +87,41 @@ class ChunksSummary(Record):
 
 
 class Signature(Record):
-    """The origin of a prepared-data folder.
-
-    Attributes:
-        format: version of the folder's layout.
-        options: options of the command that decide the result.
-        sources: the files read, in order.
-        normalisation, segmenter: processing before segmentation, and the segmenter, in words.
-        lexicon, lexicon_words: SHA-256 over the sorted words of the lexicon, and their number; None without one.
-        lexicon_coverage: share of tokens, before ``<unk>`` replacement, that the lexicon knows; None without one.
-        faults: the policy for invalid bytes, and the faults that occurred.
-        end_of_sentence: whether each sentence ends with ``<eos>``, or with ``options["end_mark"]`` if set.
-        vocabulary, vocabulary_size: fingerprint of the vocabulary, and V.
-        vocabulary_splits: the splits on which words were counted; none for a vocabulary of other data.
-        size_of: the text of ``characters`` and ``bytes``: ``source`` before normalisation and ``<unk>`` replacement, or
-            ``tokens``, the words of the source with ``<unk>`` and the like spelled out.
-        examples, chunks: None for a running text, and for a folder without chunks.
-        labels: split -> SHA-256 of the labels of its sentences; None for a running text without.
-    """
+    """The origin of a prepared-data folder."""
 
     format: int
+    """Version of the folder's layout."""
     dataset: str
     options: dict[str, str | int | float | bool | None]
+    """Options of the command that decide the result."""
     sources: tuple[SourceFile, ...]
+    """The files read, in order."""
     normalisation: str
     segmenter: str
+    """normalisation, segmenter: processing before segmentation, and the segmenter, in words."""
     lexicon: str | None
     lexicon_words: int | None
+    """lexicon, lexicon_words: SHA-256 over the sorted words of the lexicon, and their number; None without one."""
     lexicon_coverage: float | None
+    """Share of tokens, before ``<unk>`` replacement, that the lexicon knows; None without one."""
     faults: TextFaults
+    """The policy for invalid bytes, and the faults that occurred."""
     end_of_sentence: bool
+    """True if each sentence ends with ``<eos>``, or with ``options["end_mark"]`` if set."""
     vocabulary: str
     vocabulary_size: int
+    """vocabulary, vocabulary_size: fingerprint of the vocabulary, and V."""
     vocabulary_splits: tuple[str, ...]
+    """The splits on which words were counted; none for a vocabulary of other data."""
     size_of: str
+    """The text of ``characters`` and ``bytes``: ``source`` before normalisation and ``<unk>`` replacement, or ``tokens``, the
+    words of the source with ``<unk>`` and the like spelled out."""
     splits: dict[str, SplitSummary]
     examples: ExamplesSummary | None = None
     chunks: ChunksSummary | None = None
+    """examples, chunks: None for a running text, and for a folder without chunks."""
     labels: dict[str, str] | None = None
+    """Split -> SHA-256 of the labels of its sentences; None for a running text without."""
 
 
 def read_signature(folder: Path) -> Signature:

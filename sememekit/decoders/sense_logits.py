@@ -23,41 +23,25 @@ KEPT_FROM = 96
 
 
 class SenseInputs(NamedTuple):
-    """Inputs of the logits of senses, for N tokens.
-
-    Attributes:
-        contexts_RNE: the contexts in every basis.
-        gates_KN: sememe gates q.
-        mixing_RK: weights alpha of the bases.
-        bias_S: of each sense, or None.
-    """
+    """Inputs of the logits of senses, for N tokens."""
 
     structure: SenseStructure
-    contexts_RNE: Tensor
+    contexts_RNE: Tensor  # the contexts in every basis
     words_VE: Tensor
-    gates_KN: Tensor
-    mixing_RK: Tensor
-    bias_S: Tensor | None
+    gates_KN: Tensor  # sememe gates q
+    mixing_RK: Tensor  # weights alpha of the bases
+    bias_S: Tensor | None  # of each sense, or None
 
 
 class Asked(NamedTuple):
-    """Arguments of a likelihood without gradients, for N tokens.
+    """Arguments of a likelihood without gradients, for N tokens."""
 
-    Attributes:
-        structure: the graph.
-        target_N: words.
-        block: tokens computed at once.
-        lowered: dtype of matrix products; sums keep the dtype of the words.
-        learns: whether gradients are recorded (unknown inside ``forward`` of a torch Function).
-        correction_V: term of each word in the normaliser (``sampling.estimated_nll``), or None.
-    """
-
-    structure: SenseStructure
-    target_N: Tensor
-    block: int
-    lowered: torch.dtype
-    learns: bool
-    correction_V: Tensor | None = None
+    structure: SenseStructure  # the graph
+    target_N: Tensor  # words
+    block: int  # tokens computed at once
+    lowered: torch.dtype  # dtype of matrix products; sums keep the dtype of the words
+    learns: bool  # whether gradients are recorded (unknown inside ``forward`` of a torch Function)
+    correction_V: Tensor | None = None  # term of each word in the normaliser (``sampling.estimated_nll``), or None
 
 
 def sense_logits(inputs: SenseInputs) -> Tensor:
@@ -240,23 +224,14 @@ def _edge_weights(block: SenseBlock, mixing_RK: Tensor) -> Tensor:
 
 
 class Likelihood(NamedTuple):
-    """The likelihood of the n tokens of a block; M is the largest number of senses of a word.
+    """The likelihood of the n tokens of a block; M is the largest number of senses of a word."""
 
-    Attributes:
-        normaliser_n: log-sum-exp over all senses.
-        score_n: log-sum-exp over the senses of the target.
-        total_n: sum of ``raised_Sn``, at least in single precision: half precision overflows with 65,504 senses.
-        raised_Sn: exp(logit - maximum of the token), in the memory of the logits.
-        place_Mn: places of the senses of the target.
-        share_Mn: their shares of the target's probability, padded with 0.
-    """
-
-    normaliser_n: Tensor
-    score_n: Tensor
-    total_n: Tensor
-    raised_Sn: Tensor
-    place_Mn: Tensor
-    share_Mn: Tensor
+    normaliser_n: Tensor  # log-sum-exp over all senses
+    score_n: Tensor  # log-sum-exp over the senses of the target
+    total_n: Tensor  # sum of ``raised_Sn``, at least in single precision: half precision overflows with 65,504 senses
+    raised_Sn: Tensor  # exp(logit - maximum of the token), in the memory of the logits
+    place_Mn: Tensor  # places of the senses of the target
+    share_Mn: Tensor  # their shares of the target's probability, padded with 0
 
 
 def likelihood(

@@ -30,23 +30,16 @@ class SenseBlock(NamedTuple):
     The order is: the first sense of each word, then the second sense of each word that has two, and so on. The words with a
     j-th sense are the first words of the block, so that their scores are read in place. Senses after the first ``RANKS`` of a
     word are a tail in the order of words. s is the number of senses, v of words.
-
-    Attributes:
-        words: which words, as a slice of the order of all blocks.
-        places: which senses, as a slice of the order of all blocks.
-        ranks: how many words have a first, a second ... sense.
-        word_of_tail: the words of the tail, counted in the block.
-        tail_of_word: Incidence (words that have such senses x tail).
-        sememes_of_sense: Incidence (s x K).
-        constant, back_constant: (edges,) C[k, s] of each edge of ``sememes_of_sense``, in its and in ``back``'s order.
     """
 
-    words: slice
-    places: slice
+    words: slice  # which words, as a slice of the order of all blocks
+    places: slice  # which senses, as a slice of the order of all blocks
+    # how many words have a first, a second ... sense
     ranks: tuple[int, ...]
-    word_of_tail: Tensor
-    tail_of_word: Incidence
-    sememes_of_sense: Incidence
+    word_of_tail: Tensor  # the words of the tail, counted in the block
+    tail_of_word: Incidence  # Incidence (words that have such senses x tail)
+    sememes_of_sense: Incidence  # Incidence (s x K)
+    # constant, back_constant: (edges,) C[k, s] of each edge of ``sememes_of_sense``, in its and in ``back``'s order
     constant: Tensor
     back_constant: Tensor
 
@@ -95,20 +88,13 @@ class SenseBlock(NamedTuple):
 
 @final
 class SenseBlocks(NamedTuple):
-    """All senses in blocks.
-
-    Attributes:
-        word_at: (V,) the word at each place of the order of the blocks.
-        word_place: (V,) the place of each word.
-        sense_at: (S,) the sense at each place.
-        place_of: (S,) the place of each sense.
-    """
+    """All senses in blocks."""
 
     blocks: tuple[SenseBlock, ...]
-    word_at: Tensor
-    word_place: Tensor
-    sense_at: Tensor
-    place_of: Tensor
+    word_at: Tensor  # (V,) the word at each place of the order of the blocks
+    word_place: Tensor  # (V,) the place of each word
+    sense_at: Tensor  # (S,) the sense at each place
+    place_of: Tensor  # (S,) the place of each sense
 
     @property
     def most_words(self) -> int:

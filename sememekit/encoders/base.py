@@ -19,17 +19,14 @@ State = tuple[Tensor, ...]  # recurrent state: tensors with the batch as first a
 
 @dataclass(frozen=True)
 class Encoded:
-    """The output of an encoder for a sequence.
-
-    Attributes:
-        hidden: (T, B, H) outputs of the last layer.
-        state: the state after the last step.
-        layers: outputs (T, B, H_l) of each layer before dropout, the last one included.
-    """
+    """The output of an encoder for a sequence."""
 
     hidden: Tensor
+    """(T, B, H) outputs of the last layer."""
     state: State
+    """The state after the last step."""
     layers: tuple[Tensor, ...]
+    """Outputs (T, B, H_l) of each layer before dropout, the last one included."""
 
 
 class EncoderResources(NamedTuple):

@@ -18,15 +18,10 @@ from sememekit.sememes import SememeGraph
 
 @dataclass(frozen=True)
 class Pi:
-    """pi of every position; positions with equal sememes share one stored row.
+    """pi of every position; positions with equal sememes share one stored row."""
 
-    Attributes:
-        rows: (N, P), one row for each distinct set of sememes.
-        where: (...) the row of each position.
-    """
-
-    rows: Tensor
-    where: Tensor
+    rows: Tensor  # (N, P), one row for each distinct set of sememes
+    where: Tensor  # (...) the row of each position
 
     def to_positions(self, values: Tensor) -> Tensor:
         """Values computed from the rows, (N, X), at every position: (..., X)."""

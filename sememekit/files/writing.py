@@ -9,7 +9,10 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 _BINARY: Final = getattr(os, "O_BINARY", 0)  # flag for binary files, which only Windows needs
 _NO_SYNC_OF_FOLDERS: Final = (errno.EACCES, errno.EPERM, errno.EBADF, errno.EINVAL, errno.EOPNOTSUPP)
@@ -70,8 +73,9 @@ def to_json(value: Any) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 
-def sealed(table: Mapping[str, Any]) -> bytes:
-    """JSON of a table with its own SHA-256, which ``fits_seal`` compares."""
+def sealed(table: "Mapping[str, Any] | BaseModel") -> bytes:
+    """JSON of a table or report with its own SHA-256, which ``fits_seal`` compares."""
+    table = table if isinstance(table, Mapping) else json.loads(table.model_dump_json())
     return to_json({**table, "sha256": hashlib.sha256(to_json(table)).hexdigest()})
 
 

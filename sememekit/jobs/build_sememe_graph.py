@@ -1,13 +1,12 @@
 """Build the sememe graph of a prepared-data folder."""
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, GraphError
 from sememekit.figures import percent
-from sememekit.files import GRAPH, RunWarning, check_output
+from sememekit.files import GRAPH, check_output, warn
 from sememekit.sememes import SememeGraph, Side, build_graph, graph_statistics, lexicon_reader, open_lemmas, open_lexicons
 from sememekit.sememes.statistics import GraphReport, LexiconUse, source_remarks
 from sememekit.text.scripts import traditional_hint
@@ -44,7 +43,7 @@ def build_sememe_graph(
     graph = build_graph(vocabulary, lexicons, None if lemmas is None else open_lemmas(lemmas))
     if drop_edges:
         graph = graph.drop_edges(drop_edges, seed)
-    if not any(entry.is_from_lexicon for entry in graph.entries()):
+    if not graph.from_lexicon.any():
         raise GraphError(
             f"no word of {data} is in {' or '.join(sources)}, so that the graph would be empty; give a lexicon of the language "
             f"of the text, and cut the text into its words (sememekit segment){traditional_hint(vocabulary.tokens)}"
@@ -56,16 +55,14 @@ def build_sememe_graph(
         except GraphError:
             before, was = None, "another version, or torn"
         if before != graph.lexicons:
-            warnings.warn(f"{out} is replaced; it was a graph of {was}", RunWarning, stacklevel=2)
+            warn(f"{out} is replaced; it was a graph of {was}")
     graph.save(out)
     statistics = graph_statistics(graph, vocabulary.counts)
     if statistics.lexicon_coverage < LEAST_COVERAGE:
-        warnings.warn(
+        warn(
             f"only {percent(statistics.lexicon_coverage)} of the tokens are in {' or '.join(sources)}: see that the "
             "lexicon is of the language of the text, and that the text is cut into its words"
-            + traditional_hint(statistics.words_without_annotation),
-            RunWarning,
-            stacklevel=2,
+            + traditional_hint(statistics.words_without_annotation)
         )
     uses = []
     for source, lexicon, named in zip(sources, lexicons, graph.lexicons, strict=True):
@@ -73,7 +70,7 @@ def build_sememe_graph(
         uses.append(LexiconUse(source=source, name=named.name, sha256=lexicon.sha256, report=lexicon.report, **used))
     by_hand = [getattr(lexicon_reader(source)[0], "names_by_hand", False) for source in sources]
     for told in source_remarks(uses, lexicons, by_hand) if len(uses) > 1 and not drop_edges else ():
-        warnings.warn(told, RunWarning, stacklevel=2)
+        warn(told)
     return GraphReport(
         out=str(out),
         fingerprint=graph.fingerprint,

@@ -1,7 +1,6 @@
 """Train, compare and explain models of a text in minutes."""
 
 import hashlib
-import json
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -194,8 +193,8 @@ def _go_on(
     sdlm, softmax = (Run.open(out / name, device=device) for name in ("sdlm", "softmax"))
     explanations = tuple(explain(sdlm, context, top=5, top_sememes=8) for context in contexts)
     guesses = tuple(explain(softmax, context, top=5) for context in contexts)
-    entries, scores = list(graph.entries()), None
-    if any(entries[word].is_from_lexicon for word in np.unique(data.tokens("test"))):
+    scores = None
+    if graph.from_lexicon[data.tokens("test")].any():
         scores = evaluate_explanations(sdlm, tops=(5,), contexts=4000, progress=_as("explanations", progress))
     lattice = _lattice(out, trained[LATTICE], own=own, device=device, progress=progress) if characters is not None else None
     cpu_seconds["results"] = time.process_time() - spent
@@ -217,7 +216,7 @@ def _go_on(
     )
     replace_file(out / PAGE, report_page(finished).encode())
     # the last: with it all is done
-    replace_file(out / REPORT, sealed(json.loads(finished.model_dump_json())))
+    replace_file(out / REPORT, sealed(finished))
     return finished
 
 

@@ -58,21 +58,11 @@ def judged(out: Path, names: Sequence[str], tiny: bool = False, results: Path | 
         if claim.small is None:
             found.append(judge(name, claim, [], [], paper=paper_of(file, claim)))
             continue
-        runs = read_results(_result_files(file, claim, folder, tiny)).values()
+        runs = read_results(folder / name for name in result_names(file, claim, MOST_SEEDS, tiny)).values()
         baseline, other = ([run for run in runs if run.arm == arm] for arm in claim.small)
-        timings = [] if tiny else [read_times(path) for path in _time_files(file, claim, folder)]
+        timings = [] if tiny else [read_times(folder / name) for name in timing_names(file, claim)]
         found.append(judge(name, claim, baseline, other, timings, file.arm[claim.small[0]].higher, paper_of(file, claim)))
     return found
-
-
-def _result_files(file: ClaimFile, claim: PaperClaim, folder: Path, tiny: bool) -> list[Path]:
-    """Return the files of the results of a claim, existing or not."""
-    return [folder / name for name in result_names(file, claim, seeds=MOST_SEEDS, tiny=tiny)]
-
-
-def _time_files(file: ClaimFile, claim: PaperClaim, folder: Path) -> list[Path]:
-    """Return the files with the update times of a claim, existing or not."""
-    return [folder / f"{name}.json" for name in timing_names(file, claim)]
 
 
 def uncounted(folder: Path, tiny: bool) -> list[str]:
@@ -84,9 +74,8 @@ def uncounted(folder: Path, tiny: bool) -> list[str]:
     known, small = set[str](), set[str]()
     for file, claim in load_claims().values():
         if claim.small:
-            small |= {path.name for path in _result_files(file, claim, folder, tiny=True)}
-            known |= {path.name for path in _result_files(file, claim, folder, tiny=False)}
-            known |= {path.name for path in _time_files(file, claim, folder)}
+            small |= {*result_names(file, claim, MOST_SEEDS, tiny=True)}
+            known |= {*result_names(file, claim, MOST_SEEDS), *timing_names(file, claim)}
     others, unreadable = there - known - small, set[str]()
     for name in others:
         try:

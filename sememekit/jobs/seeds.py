@@ -1,6 +1,5 @@
 """Train one plan with several seeds in parallel, each in a run folder."""
 
-import json
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -31,27 +30,24 @@ _TRAINED_ALIKE: Final = ("task", "encoder", "decoder", "optimizer", "schedule")
 
 
 class SeedsReport(Record):
-    """The results of training one plan with several seeds, stored as ``OUT/seeds.json``.
-
-    Attributes:
-        out: the folder of the runs, ``seed-N`` for seed N.
-        metric: the primary metric; ``mean`` and ``sd`` (n - 1; None for one seed) are over its best validation values.
-        table: the plan without the seed, also for seeds added later.
-        seeds: the given seeds, then finished seeds of earlier calls with the same plan.
-        runs: a report for each seed.
-        stopped: whether a signal stopped a run, with checkpoints to resume from.
-    """
+    """The results of training one plan with several seeds, stored as ``OUT/seeds.json``."""
 
     model_config = ConfigDict(allow_inf_nan=True)
 
     out: str
+    """The folder of the runs, ``seed-N`` for seed N."""
     metric: str
+    """The primary metric; ``mean`` and ``sd`` (n - 1; None for one seed) are over its best validation values."""
     mean: float | None
     sd: float | None
     seeds: tuple[int, ...]
+    """The given seeds, then finished seeds of earlier calls with the same plan."""
     runs: tuple[TrainReport, ...]
+    """A report for each seed."""
     stopped: bool
+    """True if a signal stopped a run, with checkpoints to resume from."""
     table: dict[str, Any] = Field(default_factory=dict)
+    """The plan without the seed, also for seeds added later."""
 
 
 def train_seeds(
@@ -104,7 +100,7 @@ def train_seeds(
         asked_to_stop = should_stop or held.enter_context(stop_signals(patient=True))
         if not resume:
             out.mkdir(parents=True, exist_ok=True)
-            replace_file(kept, _file(_report(out, whole, (), ())))
+            replace_file(kept, sealed(_report(out, whole, (), ())))
         again = typed("sememekit", "train", "--seeds", ",".join(map(str, seeds)), "--out", out, "--resume") + of_engine(engine)
         trained = train_all(
             out, tables, again, progress, on_report, asked_to_stop, at_once=jobs, engine=engine, on_remark=on_remark
@@ -112,7 +108,7 @@ def train_seeds(
     runs = dict(zip(seeds, (one.report for one in trained.values()), strict=True))
     runs |= _of_earlier_calls(out, seeds, before, plan, on_remark)
     report = _report(out, whole, tuple(runs), tuple(runs.values()))
-    replace_file(kept, _file(report))
+    replace_file(kept, sealed(report))
     return report
 
 
@@ -182,7 +178,3 @@ def _report(out: Path, table: Mapping[str, Any], seeds: tuple[int, ...], runs: t
 
 def _changed(why: str) -> CheckpointError:
     return CheckpointError(f"{why}; copy it again from where it came, or remove it and begin with another --out")
-
-
-def _file(report: SeedsReport) -> bytes:
-    return sealed(json.loads(report.model_dump_json()))

@@ -1,7 +1,5 @@
 """The search space of ``sweep --over``: a setting, and the values to try."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re
@@ -21,19 +19,12 @@ _SYNTAX = "KEY=a,b,c for values, KEY=LOW..HIGH for a range, KEY=log:LOW..HIGH fo
 
 @dataclass(frozen=True)
 class Space:
-    """The values of one setting, or of several settings with a common value.
+    """The values of one setting, or of several settings with a common value."""
 
-    Attributes:
-        key: "slot.key", or "slot.key,slot.key2".
-        values: the choices, or the ends of a range.
-        is_range: whether all values between the two are allowed (integers if both are).
-        log: whether values are drawn on a log scale.
-    """
-
-    key: str
-    values: tuple[Value, ...]
-    is_range: bool
-    log: bool = False
+    key: str  # "slot.key", or "slot.key,slot.key2"
+    values: tuple[Value, ...]  # the choices, or the ends of a range
+    is_range: bool  # whether all values between the two are allowed (integers if both are)
+    log: bool = False  # whether values are drawn on a log scale
 
     def distribution(self) -> Any:
         """The distribution from which the sampler of Optuna draws."""

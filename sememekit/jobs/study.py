@@ -33,26 +33,23 @@ _WARM_UP: Final = 1
 
 
 class TrialReport(Record):
-    """One trial of a sweep.
-
-    Attributes:
-        number: from 1; the run is in ``OUT/trial-NUMBER``.
-        settings: the swept settings, "slot.key" -> value.
-        state: "done", "pruned", "failed", "stopped" (out of time) or "unfinished".
-        valid: the best validation figure; None without any.
-        epochs: number of validated epochs.
-        cpu_seconds: of its process.
-        why: reason of a failed trial.
-    """
+    """One trial of a sweep."""
 
     number: int
+    """The number from 1; the run is in ``OUT/trial-NUMBER``."""
     run: str
     settings: dict[str, float | int | bool | str]
+    """The swept settings, "slot.key" -> value."""
     state: str
+    """"done", "pruned", "failed", "stopped" (out of time) or "unfinished"."""
     valid: float | None
+    """The best validation figure; None without any."""
     epochs: int
+    """Number of validated epochs."""
     cpu_seconds: float
+    """CPU seconds of its process."""
     why: str = ""
+    """Reason of a failed trial."""
 
     @property
     def figure(self) -> str:

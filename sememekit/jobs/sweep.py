@@ -17,34 +17,29 @@ from sememekit.runs.build import sources_of
 from sememekit.runs.plan import read_plan
 from sememekit.signals import stop_signals
 
-SETTINGS: Final = "sweep.json"
-BEST: Final = "best.toml"
-REPORT: Final = "report.json"
+SETTINGS, BEST, REPORT = "sweep.json", "best.toml", "report.json"
 BUSY: Final = "{} is being written by another sweep ({}); wait until it has ended, or choose another --out"
 
 
 class SweepReport(Record):
-    """The result of a sweep.
-
-    Attributes:
-        out: its folder; ``best.toml`` there has the settings of the best trial.
-        budget: such as "12 trials" or "30 CPU minutes".
-        metric: the compared validation metric.
-        cpu_minutes: CPU time of all trials so far.
-        trials: sorted by ``valid``, the best first; those without a figure last.
-        best: the file with the best settings; None before a trial has a figure.
-        stopped: whether a signal stopped it; the same command continues it.
-        exhausted: whether every combination of values was tried, so that a larger budget adds nothing.
-    """
+    """The result of a sweep."""
 
     out: str
+    """Its folder; ``best.toml`` there has the settings of the best trial."""
     budget: str
+    """Such as "12 trials" or "30 CPU minutes"."""
     metric: str
+    """The compared validation metric."""
     cpu_minutes: float
+    """CPU time of all trials so far."""
     trials: tuple[TrialReport, ...]
+    """Sorted by ``valid``, the best first; those without a figure last."""
     best: str | None
+    """The file with the best settings; None before a trial has a figure."""
     stopped: bool
+    """True if a signal stopped it; the same command continues it."""
     exhausted: bool
+    """True if every combination of values was tried, so that a larger budget adds nothing."""
 
     @property
     def num_trials(self) -> str:

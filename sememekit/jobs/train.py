@@ -27,50 +27,41 @@ PAGE_EVERY: Final = 10.0
 
 
 class Position(NamedTuple):
-    """The position of a training.
+    """The position of a training."""
 
-    Attributes:
-        epoch, batch: the current epoch, from 1, and its finished batches (0 while the previous epoch is validated).
-        num_batches: of the epoch; 0 if not known yet.
-        epochs: of the schedule; training may end earlier.
-        metric: the metric that chooses the best weights.
-    """
-
+    # epoch, batch: the current epoch, from 1, and its finished batches (0 while the previous epoch is validated)
     epoch: int
     batch: int
-    num_batches: int
-    epochs: int
-    metric: PrimaryMetric | None = None
+    num_batches: int  # of the epoch; 0 if not known yet
+    epochs: int  # of the schedule; training may end earlier
+    metric: PrimaryMetric | None = None  # the metric that chooses the best weights
 
 
 class TrainReport(Record):
-    """The result of a training.
-
-    Attributes:
-        epochs: epochs done in all, earlier calls included.
-        metric: the primary metric, such as "perplexity" or "accuracy"; ``best_valid`` is its best value on validation.
-        tokens_per_second: training predictions (tokens, or examples of a classifier) a second in this call, or over all epochs
-            if this call trained none.
-        parameters: number of learned parameters, shared ones counted once.
-        vectors: coverage of the training text by pretrained vectors, if any.
-        remarks: settings that change nothing in this model.
-        finished: why training ended, or an empty string.
-        stopped: whether a signal ended it, with a checkpoint to resume from.
-    """
+    """The result of a training."""
 
     model_config = ConfigDict(allow_inf_nan=True)
 
     run: str
     epochs: int
+    """Epochs done in all, earlier calls included."""
     metric: str
+    """The primary metric, such as "perplexity" or "accuracy"; ``best_valid`` is its best value on validation."""
     best_valid: float | None
     best_epoch: int
     tokens_per_second: float
+    """Training predictions (tokens, or examples of a classifier) a second in this call, or over all epochs if this call trained
+    none."""
     parameters: int
+    """Number of learned parameters, shared ones counted once."""
     vectors: VectorCoverage | None = None
+    """Coverage of the training text by pretrained vectors, if any."""
     remarks: tuple[str, ...] = ()
+    """Settings that change nothing in this model."""
     finished: str
+    """Reason why training ended, or an empty string."""
     stopped: bool
+    """True if a signal ended it, with a checkpoint to resume from."""
 
 
 def train(

@@ -36,15 +36,11 @@ _TELL_EVERY: Final = 0.5
 
 
 class Trained(NamedTuple):
-    """A model that was trained in another process.
+    """A model that was trained in another process."""
 
-    Attributes:
-        report: of its training.
-        cpu_seconds: user and system time of the process up to the report, or of the call if an engine reuses processes; without
-            earlier calls of a continued training.
-    """
-
-    report: TrainReport
+    report: TrainReport  # of its training
+    # user and system time of the process up to the report, or of the call if an engine reuses processes; without earlier calls
+    # of a continued training
     cpu_seconds: float
 
 

@@ -106,7 +106,7 @@ def run_trial(
     with _alone(trial.steps[-1].made, say, asked_to_stop):
         result = _result(trial, _times_beside(trial.run))
         trial.result.parent.mkdir(exist_ok=True)
-        replace_file(trial.result, sealed(json.loads(result.model_dump_json())))
+        replace_file(trial.result, sealed(result))
 
 
 def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callable[[], bool]) -> None:
@@ -142,7 +142,7 @@ def _time(timing: Timing, say: Callable[[str], None], run: _Run) -> None:
     times = UpdateTimes(
         arms=timing.arms, baseline=tuple(costs[0]), other=tuple(costs[1]), versions={**made, "commit": _commit()}
     )
-    replace_file(timing.result, sealed(json.loads(times.model_dump_json())))
+    replace_file(timing.result, sealed(times))
 
 
 def _do(step: Step, say: Callable[[str], None], asked_to_stop: Callable[[], bool], run: _Run) -> None:

@@ -112,11 +112,7 @@ class _LSTMScan(torch.autograd.Function):
         dh_BH = torch.zeros_like(hidden_TBH[0])
         dc_BH = torch.zeros_like(dh_BH)
         for t in range(steps - 1, -1, -1):
-            if grad_hidden_TBH is not None:
-                dh_BH = dh_BH + grad_hidden_TBH[t]
-            dc_BH.addcmul_(dh_BH, cell_slope_TBH[t])
-            if grad_cell_TBH is not None:
-                dc_BH.add_(grad_cell_TBH[t])
+            dh_BH = at_step(t, dh_BH, dc_BH, cell_slope_TBH[t], grad_hidden_TBH, grad_cell_TBH)
             # From here on the slopes of step t are gradients: u, f and i act through c, o (and o_s) through h.
             grad_ready_TB4H[t, :, :3].mul_(dc_BH.unsqueeze(1))
             grad_ready_TB4H[t, :, 3:].mul_(dh_BH.unsqueeze(1))
@@ -132,6 +128,17 @@ class _LSTMScan(torch.autograd.Function):
         narrow_slopes, narrow_seen = (part.to(recurrent_GH.dtype) for part in (slopes_TBG, seen_BH))
         grad_recurrent = narrow_slopes.view(-1, width).T @ narrow_seen.reshape(-1, size)
         return slopes_TBG, grad_recurrent, dh_BH, dc_BH, grad_added_TBH, grad_output_TBH, None
+
+
+def at_step(
+    t: int, dh_BH: Tensor, dc_BH: Tensor, slope_BH: Tensor, grad_hidden_TBH: Tensor | None, grad_cell_TBH: Tensor | None
+) -> Tensor:
+    """Return the gradient of h at a step, and add the parts of the gradient of c; ``slope_BH`` is the slope of h by c."""
+    dh_BH = dh_BH if grad_hidden_TBH is None else dh_BH + grad_hidden_TBH[t]
+    dc_BH.addcmul_(dh_BH, slope_BH)
+    if grad_cell_TBH is not None:
+        dc_BH.add_(grad_cell_TBH[t])
+    return dh_BH
 
 
 def gate_slopes(gates_TBG: Tensor, cell_TBH: Tensor, squashed_TBH: Tensor) -> tuple[Tensor, Tensor]:

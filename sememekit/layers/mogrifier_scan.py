@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from sememekit.layers.lstm_scan import gate_slopes, lstm_step
+from sememekit.layers.lstm_scan import at_step, gate_slopes, lstm_step
 from sememekit.layers.shared import differentiable_once
 
 
@@ -159,11 +159,7 @@ class _MogrifierScan(torch.autograd.Function):
         ][::-1]
         dh_BH, dc_BH = (torch.zeros_like(seen_TBH[0]) for _ in range(2))
         for t in range(steps - 1, -1, -1):
-            if grad_hidden_TBH is not None:
-                dh_BH = dh_BH + grad_hidden_TBH[t]
-            dc_BH.addcmul_(dh_BH, cell_slopes[t])
-            if grad_cell_TBH is not None:
-                dc_BH.add_(grad_cell_TBH[t])
+            dh_BH = at_step(t, dh_BH, dc_BH, cell_slopes[t], grad_hidden_TBH, grad_cell_TBH)
             by_cell[t].mul_(dc_BH.unsqueeze(1))
             by_output[t].mul_(dh_BH.unsqueeze(1))
             dc_BH.mul_(forget[t])

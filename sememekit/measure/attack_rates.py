@@ -34,55 +34,49 @@ goal."""
 
 
 class ExampleOutcome(Record):
-    """The result of one example.
-
-    Attributes:
-        correct: whether the victim classified it correctly before the attack; None if the query failed.
-        queries: by the counting rule of the attack.
-        words_changed: of the adversarial text; 0 unless it succeeded.
-        num_words: the divisor of the share of changed words.
-    """
+    """The result of one example."""
 
     outcome: Outcome
     correct: bool | None
+    """True if the victim classified it correctly before the attack; None if the query failed."""
     queries: int
+    """The queries by the counting rule of the attack."""
     words_changed: int
+    """Number of changed words of the adversarial text; 0 unless it succeeded."""
     num_words: int
+    """The divisor of the share of changed words."""
 
 
 class AttackRates(Record):
-    """Rates of one attack; see the module for the five outcomes.
-
-    Attributes:
-        attackable: success + failed, the divisor of the success rate.
-        attacked: attackable + no_candidates.
-        untried: correctly classified but not attacked to the end: no_candidates, examples that constraints or search left out,
-            and errors.
-        accuracy: correctly classified before the attack, of all that could be classified.
-        accuracy_under_attack: correctly classified, attacked and not fooled, over the same total; untried examples count as
-            fooled. With target labels the victim counts as fooled only if it answers the target: see ``NOT_TURNED``.
-        accuracy_at_most: the same with untried examples counted as robust.
-        success_rate, success_of_attacked: successes over attackable, and over attacked examples.
-        success_at: success rate within a number of queries; None above the query budget.
-        mean_queries, median_queries: over attackable examples.
-        words_changed: mean share of words changed, over successes.
-    """
+    """Rates of one attack; see the module for the five outcomes."""
 
     examples: int
     outcomes: dict[str, int]
     attackable: int
+    """Success + failed, the divisor of the success rate."""
     attacked: int
+    """Attackable + no_candidates."""
     untried: int
+    """Correctly classified but not attacked to the end: no_candidates, examples that constraints or search left out, and
+    errors."""
     accuracy: Interval
+    """Correctly classified before the attack, of all that could be classified."""
     accuracy_under_attack: Interval
+    """Correctly classified, attacked and not fooled, over the same total; untried examples count as fooled. With target labels
+    the victim counts as fooled only if it answers the target: see ``NOT_TURNED``."""
     accuracy_at_most: Interval
+    """The same with untried examples counted as robust."""
     success_rate: Interval
     success_of_attacked: Interval
+    """success_rate, success_of_attacked: successes over attackable, and over attacked examples."""
     success_at: dict[int, Interval | None]
+    """Success rate within a number of queries; None above the query budget."""
     mean_queries: Interval
     median_queries: float | None
+    """mean_queries, median_queries: over attackable examples."""
     mean_queries_of_successes: float | None
     words_changed: float | None
+    """Mean share of words changed, over successes."""
 
 
 def attack_rates(records: Sequence[ExampleOutcome], *, query_budget: int = 0) -> AttackRates:
@@ -195,23 +189,20 @@ LOW_COVERAGE: Final = 0.2
 
 
 class SpaceSize(Record):
-    """The search space of one example.
-
-    Attributes:
-        words: in the fields that may change, without punctuation.
-        with_candidates: words among ``words`` that have any substitute.
-        changeable: words among ``words`` that have a substitute under the constraints.
-        substitutes: of the changeable words together.
-        texts_log10: log10 of the number of other texts within the constraints; None where there is none.
-        refused: substitutes that each constraint refused, in their order.
-    """
+    """The search space of one example."""
 
     words: int
+    """The words in the fields that may change, without punctuation."""
     with_candidates: int
+    """Words among ``words`` that have any substitute."""
     changeable: int
+    """Words among ``words`` that have a substitute under the constraints."""
     substitutes: int
+    """The substitutes of the changeable words together."""
     texts_log10: float | None
+    """log10 of the number of other texts within the constraints; None where there is none."""
     refused: tuple[int, ...] = ()
+    """Substitutes that each constraint refused, in their order."""
 
 
 class Coverage(Record):
@@ -271,26 +262,23 @@ class Verdict(NamedTuple):
 
 
 class Validity(Record):
-    """The validity of the successes of an attack.
-
-    Attributes:
-        rated, successes: successes that were rated, and all.
-        ratings: rows of all raters on them.
-        meaning, label, fluent, valid: share of rated texts that keep the meaning, keep the label, are fluent, and all three.
-        originals: share of originals to which raters give the true label.
-        valid_success_at: the same with successes of at most so many queries; None above the query budget.
-    """
+    """The validity of the successes of an attack."""
 
     rated: int
     successes: int
+    """rated, successes: successes that were rated, and all."""
     ratings: int
+    """Rows of all raters on them."""
     meaning: Interval
     label: Interval
     fluent: Interval
     valid: Interval
+    """meaning, label, fluent, valid: share of rated texts that keep the meaning, keep the label, are fluent, and all three."""
     originals: Interval
+    """Share of originals to which raters give the true label."""
     valid_success: Interval
     valid_success_at: dict[int, Interval | None]
+    """The same with successes of at most so many queries; None above the query budget."""
 
 
 def product_interval(first: Interval, second: Interval) -> Interval:

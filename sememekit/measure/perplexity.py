@@ -79,23 +79,20 @@ def unigram_tally(train: np.ndarray, tokens: np.ndarray, num_words: int) -> Tall
 
 @dataclass(frozen=True)
 class Scored:
-    """A segment of scored text.
-
-    Attributes:
-        targets: (T, B) word ids that were predicted.
-        nats: (T, B) negative log-likelihood of each.
-        mask: (T, B) False for padding.
-        parts: terms whose sum is ``nats``, (T, B) each: see ``Decoder.nll_parts``.
-        hidden: (T, B, H) the hidden states of the predictions; None for tasks without.
-        places: (N, 2) the example and the position in its target of each prediction, for tasks of pairs.
-    """
+    """A segment of scored text."""
 
     targets: Tensor
+    """(T, B) word ids that were predicted."""
     nats: Tensor
+    """(T, B) negative log-likelihood of each."""
     mask: Tensor
+    """(T, B) False for padding."""
     parts: Mapping[str, Tensor] = field(default_factory=dict)
+    """Terms whose sum is ``nats``, (T, B) each: see ``Decoder.nll_parts``."""
     hidden: Tensor | None = None
+    """(T, B, H) the hidden states of the predictions; None for tasks without."""
     places: NDArray[np.int64] | None = None
+    """(N, 2) the example and the position in its target of each prediction, for tasks of pairs."""
 
 
 def tallies(chunks: Iterable[Scored]) -> tuple[Tally, dict[str, Tally]]:

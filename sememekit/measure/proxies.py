@@ -25,25 +25,22 @@ QUESTIONS: Final = {"label": "label", "similarity": "meaning", "perplexity ratio
 
 
 class Proxy(Record):
-    """A measure of the changed texts of the successes.
-
-    Attributes:
-        source: the model or file that measures.
-        scores: by example number; higher is better. ``label``: probability of the true label minus the largest other
-            probability, above 0 for yes. ``similarity``: a cosine. ``perplexity ratio``: minus its logarithm.
-        before, after: ``label``: share of the originals and of the changed texts with the true label. Otherwise ``after`` is
-            the mean cosine, or the geometric mean of the ratios.
-        rated: measured texts that raters have rated.
-        areas: question of ``QUESTIONS``, and "valid" -> agreement with raters.
-    """
+    """A measure of the changed texts of the successes."""
 
     name: Literal["label", "similarity", "perplexity ratio"]
     source: str
+    """The model or file that measures."""
     scores: dict[int, float]
+    """The scores by example number; higher is better. ``label``: probability of the true label minus the largest other
+    probability, above 0 for yes. ``similarity``: a cosine. ``perplexity ratio``: minus its logarithm."""
     after: Interval
     before: Interval | None = None
+    """before, after: ``label``: share of the originals and of the changed texts with the true label. Otherwise ``after`` is the
+    mean cosine, or the geometric mean of the ratios."""
     rated: int = 0
+    """Measured texts that raters have rated."""
     areas: dict[str, Interval] = Field(default_factory=dict)
+    """Question of ``QUESTIONS``, and "valid" -> agreement with raters."""
 
     def compared(self, verdicts: Mapping[int, Verdict]) -> "Proxy":
         """Return the proxy with its agreement with the verdicts, by example number."""

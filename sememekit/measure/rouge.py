@@ -51,24 +51,21 @@ _NEVER_CHARACTER: Final = "\ue000"
 
 
 class RougeSettings(Settings):
-    """Settings of ROUGE.
-
-    Attributes:
-        unit: "word" or "character"; every character that is not white space is one.
-        tokenizer: of words, on both sides: "rouge-score" (lower case; anything but ASCII letters and digits separates words),
-            "jieba" (its own dictionary, no guessing) or "white space". Without effect for characters.
-        stemming: Porter's stems of English words of more than three letters.
-        byte_cap: number of UTF-8 bytes of a written text that count; None for all. References are never cut.
-        references: several references of a text: "best" takes the one with the highest score, "summed" adds up matches and
-            sizes before dividing, as ROUGE-1.5.5 does by default, "mean" takes the mean of the scores.
-    """
+    """Settings of ROUGE."""
 
     unit: Literal["word", "character"] = "word"
+    """"word" or "character"; every character that is not white space is one."""
     tokenizer: Literal["rouge-score", "jieba", "white space"] = "rouge-score"
+    """The tokenizer of words, on both sides: "rouge-score" (lower case; anything but ASCII letters and digits separates words),
+    "jieba" (its own dictionary, no guessing) or "white space". Without effect for characters."""
     stemming: bool = False
+    """Porter's stems of English words of more than three letters."""
     byte_cap: int | None = Field(default=None, ge=1)
+    """Number of UTF-8 bytes of a written text that count; None for all. References are never cut."""
     statistic: Literal["f1", "recall"] = "f1"
     references: Literal["best", "summed", "mean"] = "best"
+    """Several references of a text: "best" takes the one with the highest score, "summed" adds up matches and sizes before
+    dividing, as ROUGE-1.5.5 does by default, "mean" takes the mean of the scores."""
 
 
 PRESETS: Final[Mapping[str, RougeSettings]] = {

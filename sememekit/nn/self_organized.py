@@ -76,13 +76,11 @@ class SelfOrganizedSoftmax(OutputLayer):
             self._draw_first_clusters()
 
     def _unreduced(self, hidden: Tensor, target: Tensor) -> Tensor:
-        if not torch.compiler.is_compiling():
-            self._follow_clusters()
+        self._follow_clusters()
         return super()._unreduced(hidden, target)
 
     def log_prob(self, hidden: Tensor) -> Tensor:
-        if not torch.compiler.is_compiling():
-            self._follow_clusters()
+        self._follow_clusters()
         return super().log_prob(hidden)
 
     def after_step(self) -> dict[str, float] | None:
@@ -122,9 +120,8 @@ class SelfOrganizedSoftmax(OutputLayer):
     def _nll(self, hidden: Tensor, words: Tensor, keep: Tensor) -> Tensor:
         learns = self.training and torch.is_grad_enabled() and self.layer.settings.update_every > 0
         if torch.compiler.is_compiling():
-            if (
-                learns
-            ):  # in shapes that do not depend on ``keep``: word 0, which stands for words left out, keeps its statistics
+            # in shapes that do not depend on ``keep``: word 0, which stands for words left out, keeps its statistics
+            if learns:
                 before = self.layer.scores[0].clone()
                 self.layer.observe(hidden, words)
                 self.layer.scores[0].copy_(torch.where(keep.all(), self.layer.scores[0], before))
@@ -158,7 +155,7 @@ class SelfOrganizedSoftmax(OutputLayer):
     def _follow_clusters(self) -> None:
         """Rebuild the clusters if something wrote into their buffer, such as a broadcast."""
         groups = self.layer.groups
-        if groups.group_of._version != self._version:
+        if not torch.compiler.is_compiling() and groups.group_of._version != self._version:
             groups.set(groups.group_of)
             self._version = groups.group_of._version
 

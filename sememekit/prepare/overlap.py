@@ -25,16 +25,13 @@ _INVERSE: Final = pow(_BASE, -1, 1 << 64)
 
 
 class Overlap(Record):
-    """Held-out text that also occurs in train.
-
-    Attributes:
-        unit: "examples" (labels may differ), or "n-grams" of ``NGRAM`` words of running text, across sentences.
-        shared, of: number of units that occur in train, and number of compared units.
-    """
+    """Held-out text that also occurs in train."""
 
     unit: Literal["examples", "n-grams"]
+    """"examples" (labels may differ), or "n-grams" of ``NGRAM`` words of running text, across sentences."""
     shared: int
     of: int
+    """shared, of: number of units that occur in train, and number of compared units."""
 
     @property
     def share(self) -> float:

@@ -52,38 +52,32 @@ class Adaptation(Settings):
 
 
 class TuningReport(Record):
-    """The result of tuning.
-
-    Attributes:
-        split, tokens: the text of the tuning.
-        static_perplexity: perplexity of this text under the static model.
-        dynamic, cache: every tried point, best first; the cache is tuned with the best dynamic evaluation.
-        at_the_edge: names of settings whose best value is the smallest or the largest of the grid.
-    """
+    """The result of tuning."""
 
     split: str
     tokens: int
+    """split, tokens: the text of the tuning."""
     static_perplexity: float
+    """Perplexity of this text under the static model."""
     dynamic: tuple[DynamicPoint, ...] | None
     cache: tuple[CachePoint, ...] | None
+    """dynamic, cache: every tried point, best first; the cache is tuned with the best dynamic evaluation."""
     at_the_edge: tuple[str, ...]
+    """Names of settings whose best value is the smallest or the largest of the grid."""
 
 
 class AdaptationReport(Record):
-    """The rule by which a text was scored.
-
-    Attributes:
-        static_perplexity: perplexity of the same text in the same columns under the static model.
-        cache, dynamic: the settings in use.
-        exact: settings of dynamic evaluation in the scaling of the equations, if given in the other scaling.
-        statistics_batches: number of batches in the statistics of gradients.
-    """
+    """The rule by which a text was scored."""
 
     static_perplexity: float
+    """Perplexity of the same text in the same columns under the static model."""
     cache: CacheSettings | None
     dynamic: DynamicSettings | None
+    """cache, dynamic: the settings in use."""
     exact: DynamicSettings | None
+    """Settings of dynamic evaluation in the scaling of the equations, if given in the other scaling."""
     statistics_batches: int | None
+    """Number of batches in the statistics of gradients."""
     tuning: TuningReport | None
 
 

@@ -55,13 +55,8 @@ def analysis_table(analysis: Analysis) -> Table:
     title = f"All {analysis.contexts:,} contexts of the split {analysis.split}."
     if analysis.why_sampled is not None:
         title = f"A sample of the split {analysis.split} (seed {analysis.seed}): {analysis.why_sampled}."
-    return Table(_COLUMNS, rows, title, numbers=range(2, len(_COLUMNS)))
-
-
-_COLUMNS: Final = (
-    *("run", "output layer", "perplexity", "rank", "pairwise KL (nats)"),
-    *("smallest / largest singular value", "round-off / largest"),
-)
+    columns = ("run", "output layer", "perplexity", "rank", "pairwise KL (nats)")
+    return Table((*columns, "smallest / largest singular value", "round-off / largest"), rows, title, numbers=2)
 
 
 def _name(runs: tuple[RunAnalysis, ...], number: int) -> str:
@@ -77,7 +72,7 @@ def overview(analysis: LabelAnalysis) -> Table:
         between = percent_limits(found.accuracy_low, found.accuracy_high, 2)
         rows.append((run.run, run.encoder, percent(found.accuracy, 2), between, f"{found.macro_f1:.4f}"))
     title = f"{analysis.split}: {analysis.examples:,} examples"
-    return Table(("run", "encoder", "accuracy", "95 % (Wilson)", "macro F1"), rows, title, numbers=(2, 3, 4))
+    return Table(("run", "encoder", "accuracy", "95 % (Wilson)", "macro F1"), rows, title, numbers=2)
 
 
 def tables(analysis: LabelAnalysis, run: LabelRun) -> list[Table]:
@@ -97,18 +92,18 @@ def confusion(labels: Sequence[str], accuracy: Accuracy) -> Table:
     """Return the confusion matrix as a table."""
     rows = [(label, *(f"{n:,}" for n in row)) for label, row in zip(labels, accuracy.confusion, strict=True)]
     title = "True label (row) and predicted label (column)"
-    return Table(("", *labels), rows, title, numbers=range(1, 1 + len(labels)))
+    return Table(("", *labels), rows, title, numbers=1)
 
 
 def _groups(title: str, groups: Iterable[Group]) -> Table:
     rows = ((one.name, f"{one.examples:,}", percent(one.accuracy, 2), percent_limits(one.low, one.high, 2)) for one in groups)
-    return Table(("examples", "number", "accuracy", "95 % (Wilson)"), rows, title, numbers=(1, 2, 3))
+    return Table(("examples", "number", "accuracy", "95 % (Wilson)"), rows, title, numbers=1)
 
 
 def _moved(title: str, kind: str, items: Iterable[Moved], rare: int, at_least: int) -> Table:
     rows = ((one.name, f"{one.times:,}", f"{one.size:.3f}", f"{one.effect:+.3f}") for one in items)
     rarer = f" ({rare:,} with fewer than {at_least} occurrences are left out)" if rare else ""
-    return Table((kind, "times", "mean size of the effect", "mean effect"), rows, title + rarer, numbers=(1, 2, 3))
+    return Table((kind, "times", "mean size of the effect", "mean effect"), rows, title + rarer, numbers=1)
 
 
 def label_page(analysis: LabelAnalysis) -> str:

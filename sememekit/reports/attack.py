@@ -126,8 +126,7 @@ def comparison_rows(comparison: AttackComparison) -> list[tuple[str, str, str, s
 def comparison_parts(found: AttackComparison) -> Parts:
     """Yield the parts of a comparison for a terminal."""
     title = f"{found.first} against {found.second}: {found.common:,} examples in common"
-    columns = ("", "first", "second", "first minus second (95 %)", "")
-    yield Table(columns, comparison_rows(found), title, numbers=range(1, 5))
+    yield Table(("", "first", "second", "first minus second (95 %)", ""), comparison_rows(found), title, numbers=1)
     if found.only_one:
         told = f"left out: {found.only_one:,} examples that one side lacks or that ended in an error"
         yield f"{told} (accuracy counts those that both classified)"

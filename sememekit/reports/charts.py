@@ -59,30 +59,19 @@ class Mark:
 
 @dataclass(frozen=True)
 class Curves:
-    """One to four lines, with a colour, a dash pattern and a name each.
+    """One to four lines, with a colour, a dash pattern and a name each."""
 
-    Attributes:
-        title: alternative text of the chart.
-        lines: each with at least one finite point; positive on a logarithmic axis.
-        scale: of the y axis: logarithmic, or percent from 0 for shares of 0 to 1.
-        show: format of y values.
-        show_x: format of x values.
-        steps: whether a line keeps a value until the next point.
-        end_values: whether a line's name is followed by its last value.
-        narrow: version for phones, with names above the lines.
-    """
-
-    title: str
+    title: str  # alternative text of the chart
     x: str
     y: str
-    lines: tuple[Line, ...]
-    scale: Literal["log", "percent"] = "log"
+    lines: tuple[Line, ...]  # each with at least one finite point; positive on a logarithmic axis
+    scale: Literal["log", "percent"] = "log"  # of the y axis: logarithmic, or percent from 0 for shares of 0 to 1
     x_scale: Literal["linear", "log"] = "linear"
-    show: str = ",.1f"
-    show_x: str = ",.0f"
-    steps: bool = False
-    end_values: bool = True
-    narrow: bool = False
+    show: str = ",.1f"  # format of y values
+    show_x: str = ",.0f"  # format of x values
+    steps: bool = False  # whether a line keeps a value until the next point
+    end_values: bool = True  # whether a line's name is followed by its last value
+    narrow: bool = False  # version for phones, with names above the lines
 
     @property
     def size(self) -> tuple[int, int]:

@@ -227,14 +227,13 @@ def label_parts(explanation: LabelExplanation) -> Parts:
             rows.append((word.word, *((sememes, without) if reads else ()), f"{word.effect:+.3f}", f"{word.gradient:+.3f}"))
         columns = ("word", *(("sememes with their effects", "without them") if reads else ()), "effect", "gradient")
         title = f"{text.name}, effects on {explanation.label}"
-        yield Table(columns, rows, title, numbers=range(2 if reads else 1, len(columns)))
+        yield Table(columns, rows, title, numbers=2 if reads else 1)
     if explanation.sememes:
         strong = [
             (item.name, item.word, f"{item.text} {item.place}", f"{item.effect:+.3f}", f"{item.gradient:+.3f}")
             for item in explanation.sememes
         ]
-        columns = ("sememe", "of", "word of", "effect", "gradient")
-        yield Table(columns, strong, "sememes that moved it most", numbers=(3, 4))
+        yield Table(("sememe", "of", "word of", "effect", "gradient"), strong, "sememes that moved it most", numbers=3)
     yield Remark(HOW)
 
 

@@ -35,7 +35,7 @@ def _labels(report: LabelMetrics) -> Parts:
     between = f"between {percent(report.accuracy_low, 2)} and {percent(report.accuracy_high, 2)} ({report.interval})"
     yield f"accuracy {percent(report.accuracy, 2)}, {between}\n"
     rows = [(one.label, one.precision, one.recall, one.f1, one.support) for one in report.classes]
-    yield Table(("label", "precision", "recall", "F1", "examples"), rows, "By label", numbers=range(1, 5))
+    yield Table(("label", "precision", "recall", "F1", "examples"), rows, "By label", numbers=1)
     yield confusion(report.labels, report)
 
 
@@ -53,7 +53,7 @@ def _written(report: WrittenMetrics) -> Parts:
 
 def _scores(scores: Scores, title: str) -> Table:
     rows = ((one.name, *_per_cent(one.value, one.low, one.high)) for one in scores.values)
-    return Table(("", "score", "from", "to"), rows, title, numbers=(1, 2, 3))
+    return Table(("", "score", "from", "to"), rows, title, numbers=1)
 
 
 def _per_cent(*shares: float | None) -> list[str]:
@@ -71,7 +71,7 @@ def _baseline(report: BaselineReport) -> Parts:
 def _texts(report: ComparisonReport) -> Parts:
     rows = [(row.name, *_per_cent(row.first, row.second, *row.difference.model_dump().values())) for row in report.differences]
     title = f"{report.first} minus {report.second}, {report.examples:,} texts, in per cent"
-    yield Table(("", "first", "second", "difference", "from", "to"), rows, title, numbers=range(1, 6))
+    yield Table(("", "first", "second", "difference", "from", "to"), rows, title, numbers=1)
     yield report.signature
 
 
@@ -82,7 +82,7 @@ def _seeds(report: SeedsReport) -> Parts:
     ]
     rows += [(name, *(getattr(one, name) for one in report.figures.values()), "") for name in ("mean", "sd")]
     columns = ("seed", *(name.replace("_", " ") for name in report.figures), "checkpoint")
-    yield Table(columns, rows, _title(report), numbers=range(1, len(columns)))
+    yield Table(columns, rows, _title(report), numbers=1)
     if report.signature is not None:
         yield f"signature: {report.signature}"
 
@@ -101,7 +101,7 @@ def _segmentation(report: SegmentationReport) -> Parts:
     known = "" if report.marks == "found" else ", marks given"
     title = f"Words of {report.gold} found by {report.run} ({report.decoding}, {report.marginal}{known})"
     columns += ["recall of new words"] if with_new else []
-    yield Table(columns, rows, title, numbers=range(1, len(columns)))
+    yield Table(columns, rows, title, numbers=1)
     few = "no intervals of fewer than ten sentences"
     intervals = few if first.f1_low is None else "intervals: bootstrap over sentences"
     yield f"{first.sentences:,} sentences, {first.gold_words:,} gold words; {intervals}"
@@ -113,10 +113,9 @@ def _senses(report: SenseScores) -> Parts:
 
     rows = [(row.name, shown(row.micro), shown(row.macro), shown(row.above_random, "+")) for row in report.rows]
     title = f"Senses of {report.gold} tagged by {report.run}"
-    yield Table(("method", "micro", "macro over words", "micro minus at random"), rows, title, numbers=(1, 2, 3))
-    columns = ("word", "senses", "targets", *report.words[0].accuracy)
+    yield Table(("method", "micro", "macro over words", "micro minus at random"), rows, title, numbers=1)
     cells = [(one.word, one.senses, one.targets, *(percent(x, 0) for x in one.accuracy.values())) for one in report.words]
-    yield Table(columns, cells, "By word", numbers=range(1, len(columns)))
+    yield Table(("word", "senses", "targets", *report.words[0].accuracy), cells, "By word", numbers=1)
     yield f"{report.targets:,} targets; intervals: 95 %, bootstrap over targets, of macro over words"
     for one in report.left_out:
         yield f"left out: {one.count:,} {one.cause}; the first: {one.first}"
@@ -179,7 +178,7 @@ def tables(report: ExplanationScores, top: int | None = None) -> list[Table]:
     words = [(band.name, band.positions, {s.ranking: s.recall for s in band.scores if s.top == top}) for band in report.words]
     sememes = [(band.name, band.pairs, {s.ranking: s.found for s in band.scores if s.top == top}) for band in report.sememes]
     return [
-        Table(columns, whole, "All positions, per cent", numbers=range(1, len(columns))),
+        Table(columns, whole, "All positions, per cent", numbers=1),
         _by_band(f"Recall of the first {top} by the count of the gold word in the training text, per cent", rankings, words),
         _by_band(f"Gold sememes among the first {top} by the counted tokens that have them, per cent", rankings, sememes),
     ]
@@ -205,7 +204,7 @@ def shown_name(ranking: str) -> str:
 def _by_band(title: str, rankings: Sequence[str], bands: Sequence[tuple[str, int, dict[str, Interval]]]) -> Table:
     columns = ("ranking", *(f"{name} ({count:,})" for name, count, _ in bands))
     rows = ((shown_name(ranking), *(_with_interval(rates[ranking]) for _, _, rates in bands)) for ranking in rankings)
-    return Table(columns, rows, title, numbers=range(1, len(columns)))
+    return Table(columns, rows, title, numbers=1)
 
 
 def _with_interval(rate: Interval | None) -> str:

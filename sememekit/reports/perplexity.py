@@ -34,8 +34,7 @@ def parts(report: PerplexityReport | PerplexityComparison | SeedsReport, names: 
             yield from _adaptation(report.adaptation)
         for grouping, groups in (report.groups or {}).items():
             rows = [(group.name, group.perplexity, group.tokens, percent(group.share)) for group in groups]
-            columns = ("words", "perplexity", "tokens", "share")
-            yield Table(columns, rows, _title(grouping), numbers=(1, 2, 3))
+            yield Table(("words", "perplexity", "tokens", "share"), rows, _title(grouping), numbers=1)
     yield f"signature: {report.signature}"
 
 
@@ -63,7 +62,7 @@ def _seeds(report: SeedsReport) -> Parts:
     ]
     figure, empty = report.figures["perplexity"], [""] * (len(columns) - 2)
     rows += [("geometric mean", figure.mean, *empty), ("sd", figure.sd, *empty)]
-    yield Table(columns, rows, f"Perplexity of {report.run} on {report.split}", numbers=range(1, len(columns)))
+    yield Table(columns, rows, f"Perplexity of {report.run} on {report.split}", numbers=1)
     columns = ["words", "tokens", "share", *(f"seed {seed}" for seed in report.seeds), "geometric mean"]
     for grouping in reports[0].groups or {}:
         rows = []
@@ -72,7 +71,7 @@ def _seeds(report: SeedsReport) -> Parts:
             known = [math.log(value) for value in values if value is not None]
             mean = SCALES["perplexity"].mean(known) if known else None
             rows.append((first.name, first.tokens, percent(first.share), *values, mean))
-        yield Table(columns, rows, _title(grouping), numbers=range(1, len(columns)))
+        yield Table(columns, rows, _title(grouping), numbers=1)
 
 
 def _comparison(report: PerplexityComparison, names: Sequence[str]) -> Parts:
@@ -87,7 +86,7 @@ def _comparison(report: PerplexityComparison, names: Sequence[str]) -> Parts:
     columns = ["words", "tokens", "share", *heads]
     columns += [name for head in heads[1:] for name in (f"{head} - {heads[0]}", "in %", "from", "to")]
     rows = {row.name: (row.name, row.tokens, percent(row.share), *row.perplexities, *_changes(row)) for row in report.rows}
-    yield Table(columns, rows.values(), f"Perplexity on {report.split}", numbers=range(1, len(columns)))
+    yield Table(columns, rows.values(), f"Perplexity on {report.split}", numbers=1)
     drawn = f"{report.resamples:,} paired draws of {report.units:,} {report.unit}"
     yield f"intervals: 95 %, {drawn}; the variation between trainings (seeds) is not in them"
 
@@ -111,7 +110,7 @@ def _adaptation(report: AdaptationReport) -> Parts:
                 rows = [(*(getattr(one.settings, key) for key in columns), one.perplexity) for one in points[:SHOWN_POINTS]]
                 best = f"the best {SHOWN_POINTS} of " if len(points) > SHOWN_POINTS else ""
                 title = f"{name}: {best}{len(points)} settings on {where}"
-                yield Table((*columns.values(), "perplexity"), rows, title, numbers=range(len(columns) + 1))
+                yield Table((*columns.values(), "perplexity"), rows, title, numbers=0)
         if tuning.at_the_edge:
             edges = ", ".join(tuning.at_the_edge)
             yield Remark(f"the best value is at the edge of the grid: {edges}; values outside of it may be better")
@@ -154,7 +153,7 @@ def runs_parts(report: RunsComparison) -> Parts:
     """Yield the sides, the table, and the meaning of its intervals."""
     for number, side in enumerate(report.sides, start=1):
         yield f"{number}: {side.name}" if len(side.runs) == 1 else f"{number}: {side.name} ({len(side.runs)} seeds)"
-    yield Table(columns(report), rows(report), numbers=range(2, len(columns(report))))
+    yield Table(columns(report), rows(report), numbers=2)
     drawn = f"{report.resamples:,} draws of {report.units:,} {report.unit}"
     if report.figure == "accuracy":
         drawn += ", of two single runs Newcombe's"
@@ -253,7 +252,7 @@ def latex_text(report: RunsComparison) -> str:
             cells[4] = Latex("--" if limits.low is None else f"$[{_change(limits.low)}, {_change(limits.high)}]$")
         table.append(tuple(cells))
     heads = ("model", "seeds", columns(report)[3], columns(report)[5], Latex(r"95\,\% interval"))
-    return Table(heads, table, numbers=range(1, 5)).latex(comments)
+    return Table(heads, table, numbers=1).latex(comments)
 
 
 def _over(report: RunsComparison, number: int) -> tuple[str, Literal["sentences", "seeds", "both"]]:

@@ -22,39 +22,29 @@ _ROWS: Final = (
 
 
 class TextSummary(Record):
-    """The text of a quickstart.
-
-    Attributes:
-        month: name of the source file.
-        paragraphs, paragraphs_of_month: number of chosen and of all paragraphs (lines of a user's text).
-        tokens: of each split.
-        unknown_rate: share of tokens that are ``<unk>``.
-        annotated: share of the tokens that have sememes.
-        segmenter: segmenter of a user's text; empty for the newspaper, whose words are given.
-    """
+    """The text of a quickstart."""
 
     month: str
+    """Name of the source file."""
     paragraphs: int
     paragraphs_of_month: int
+    """paragraphs, paragraphs_of_month: number of chosen and of all paragraphs (lines of a user's text)."""
     tokens: dict[str, int]
+    """The tokens of each split."""
     vocabulary: int
     unknown_rate: float
+    """Share of tokens that are ``<unk>``."""
     annotated: float
+    """Share of the tokens that have sememes."""
     segmenter: str = ""
+    """Segmenter of a user's text; empty for the newspaper, whose words are given."""
 
 
 class ModelRow(Record):
-    """One model of the comparison.
-
-    Attributes:
-        name: of its recipe in ``quickstart/``.
-        valid_by_epoch, best_valid: perplexity on the validation split.
-        test_perplexity, per_character, bits_per_byte, tokens, signature: as in ``evaluate-ppl --split test``.
-        training_seconds: wall time of training steps, without validation; both models were trained at the same time.
-        tokens_per_second: training tokens over that time.
-    """
+    """One model of the comparison."""
 
     name: str
+    """The name of its recipe in ``quickstart/``."""
     run: str
     parameters: int
     epochs: int
@@ -62,61 +52,59 @@ class ModelRow(Record):
     ended_because: str
     valid_by_epoch: tuple[float, ...]
     best_valid: float
+    """valid_by_epoch, best_valid: perplexity on the validation split."""
     test_perplexity: float
     per_character: float | None
     bits_per_byte: float | None
     tokens: int
+    """test_perplexity, per_character, bits_per_byte, tokens, signature: as in ``evaluate-ppl --split test``."""
     training_seconds: float
+    """Wall time of training steps, without validation; both models were trained at the same time."""
     tokens_per_second: float
+    """Training tokens over that time."""
     signature: str
 
 
 class LatticeFound(Record):
-    """The words that a lattice model found in raw characters.
-
-    Attributes:
-        characters: in its training text.
-        sentences: lattices of some short texts; the first is drawn.
-        rows: scores of its words and of baselines against the gold words of held-out sentences; empty without gold words.
-    """
+    """The words that a lattice model found in raw characters."""
 
     run: str
     characters: int
+    """The characters in its training text."""
     epochs: int
     training_seconds: float
     sentences: tuple[LatticeSentence, ...]
+    """Lattices of some short texts; the first is drawn."""
     rows: tuple[SegmentationRow, ...] = ()
+    """Scores of its words and of baselines against the gold words of held-out sentences; empty without gold words."""
 
 
 class QuickstartReport(Record):
-    """The report of a quickstart.
-
-    Attributes:
-        stopped: whether a signal ended it in training; the same command continues. Other fields are then empty.
-        already_done: whether it was finished before, and nothing was done.
-        models: the softmax model first.
-        explanations: of the sememe model; ``softmax_guesses`` has the other model on the same contexts.
-        scores: how often the next word has the sememes of an explanation; None if no word has sememes.
-        lattice: the model of characters; None without one, and ``no_lattice`` says why.
-        seconds: wall time of the call that finished it.
-        cpu_seconds: user and system time of the same call by step: ``text and graph``, each model by its name, ``results``.
-    """
+    """The report of a quickstart."""
 
     out: str
     stopped: bool = False
+    """True if a signal ended it in training; the same command continues. Other fields are then empty."""
     already_done: bool = False
+    """True if it was finished before, and nothing was done."""
     text: TextSummary | None = None
     senses: int = 0
     sememes: int = 0
     models: tuple[ModelRow, ...] = ()
+    """The softmax model first."""
     explanations: tuple[Explanation, ...] = ()
+    """The explanations of the sememe model; ``softmax_guesses`` has the other model on the same contexts."""
     softmax_guesses: tuple[Explanation, ...] = ()
     scores: ExplanationScores | None = None
+    """Rates at which the next word has the sememes of an explanation; None if no word has sememes."""
     lattice: LatticeFound | None = None
+    """The model of characters; None without one, and ``no_lattice`` says why."""
     no_lattice: str = ""
     page: str = ""
     seconds: float
+    """Wall time of the call that finished it."""
     cpu_seconds: dict[str, float] = Field(default_factory=dict)
+    """User and system time of the same call by step: ``text and graph``, each model by its name, ``results``."""
     next_commands: tuple[str, ...] = ()
 
 
@@ -130,9 +118,8 @@ def comparison(report: QuickstartReport) -> Table:
         speed = [f"{it.training_seconds:,.0f} s", f"{it.tokens_per_second:,.0f}"]
         return [f"{it.test_perplexity:.1f}", character, byte, f"{it.best_valid:.1f}", epochs, f"{it.parameters:,}", *speed]
 
-    columns = ("", *(NAMES[model.name] for model in report.models))
-    rows = zip(_ROWS, *map(figures, report.models), strict=True)
-    return Table(columns, rows, "Test perplexity with and without sememes", numbers=(1, 2))
+    names, rows = (NAMES[model.name] for model in report.models), zip(_ROWS, *map(figures, report.models), strict=True)
+    return Table(("", *names), rows, "Test perplexity with and without sememes", numbers=1)
 
 
 def _said(report: QuickstartReport) -> dict[str, list[str]]:

@@ -54,7 +54,7 @@ class Table(Sequence[dict[str, Any]]):
     ``pandas.DataFrame(table.to_dicts())`` converts it.
 
     Attributes:
-        numbers: indices of columns set flush right (default: columns of numbers).
+        numbers: indices of columns set flush right, or the first of them (default: columns of numbers).
         faint: indices of grey rows.
         left_out: number of omitted rows with smaller changes.
     """
@@ -65,13 +65,15 @@ class Table(Sequence[dict[str, Any]]):
         rows: Iterable[Sequence[Any]],
         title: str = "",
         *,
-        numbers: Iterable[int] | None = None,
+        numbers: Iterable[int] | int | None = None,
         faint: Container[int] = (),
         left_out: int = 0,
     ) -> None:
         self.columns, self.rows, self.title = tuple(columns), tuple(map(tuple, rows)), title
         self.faint, self.left_out = faint, left_out
-        self.numbers = frozenset(filter(self._is_number, range(len(self.columns))) if numbers is None else numbers)
+        places = range(len(self.columns))
+        numbers = filter(self._is_number, places) if numbers is None else numbers
+        self.numbers = frozenset(places[numbers:] if isinstance(numbers, int) else numbers)
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -12,7 +12,7 @@ from torch import Tensor
 from sememekit.config import Record
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import ClusterChange, ClusterLearner
-from sememekit.measure.perplexity import tallies
+from sememekit.measure.perplexity import perplexity_metrics
 from sememekit.progress import OneStage, Progress
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.tasks.writing import Predictor, predictions
@@ -29,42 +29,39 @@ class ClusterPerplexities(Record):
 
 
 class ClusterUpdateReport(OfRun):
-    """The effect of reassigning the words of a run to clusters, and of the training after it.
-
-    Attributes:
-        written: the run folder with the new clusters; ``new_checkpoint`` is its best snapshot at the end.
-        statistics: "exact" for the mean of Eq. (8), "running" for the mean of Eq. (9), Shen et al. 2017.
-        tokens_read: predicted tokens of the training text, summed over all readings.
-        objective_before, objective_after: Eq. (7), mean over the training text of log2 p(C(w) | h), in bits: higher is better.
-            Clusters without words have probability zero, so this is -log2 of the cluster perplexity of the training text.
-        objective_fell: whether the new clusters are worse by Eq. (7) than the old ones.
-        before, after: perplexities on ``split`` with the old and the new clusters, by the same weights.
-        trained: perplexities of the best snapshot after the M-step, if there were ``epochs``.
-        best_epoch: the epoch of the best snapshot; the last epoch before the M-step if the M-step did not improve it.
-        finished: why the M-step ended.
-        stopped: whether a signal ended it; ``train --resume`` continues it.
-        moved_words, moved_frequency: share of words that changed their cluster, and the share of tokens of these words.
-        orphaned_words: words that were put into the least loaded cluster, since no cluster was open.
-    """
+    """The effect of reassigning the words of a run to clusters, and of the training after it."""
 
     written: str
+    """The run folder with the new clusters; ``new_checkpoint`` is its best snapshot at the end."""
     new_checkpoint: str
     statistics: Literal["exact", "running"]
+    """"exact" for the mean of Eq. (8), "running" for the mean of Eq. (9), Shen et al. 2017."""
     tokens_read: int
+    """Predicted tokens of the training text, summed over all readings."""
     objective_before: float
     objective_after: float
+    """objective_before, objective_after: Eq. (7), mean over the training text of log2 p(C(w) | h), in bits: higher is better.
+    Clusters without words have probability zero, so this is -log2 of the cluster perplexity of the training text."""
     objective_fell: bool
+    """True if the new clusters are worse by Eq. (7) than the old ones."""
     split: str
     before: ClusterPerplexities
     after: ClusterPerplexities
+    """before, after: perplexities on ``split`` with the old and the new clusters, by the same weights."""
     trained: ClusterPerplexities | None = None
+    """Perplexities of the best snapshot after the M-step, if there were ``epochs``."""
     epochs_trained: int = 0
     best_epoch: int = 0
+    """The epoch of the best snapshot; the last epoch before the M-step if the M-step did not improve it."""
     finished: str = ""
+    """Reason why the M-step ended."""
     stopped: bool = False
+    """True if a signal ended it; ``train --resume`` continues it."""
     moved_words: float
     moved_frequency: float
+    """moved_words, moved_frequency: share of words that changed their cluster, and the share of tokens of these words."""
     orphaned_words: int
+    """Words that were put into the least loaded cluster, since no cluster was open."""
     num_clusters: int
     empty_clusters: int
     largest_cluster: int
@@ -96,12 +93,8 @@ def _bits_of_filled(bits: Tensor, filled: Tensor) -> float:
 
 def measure_clusters(task: Predictor, data: PreparedData, split: str, progress: OneStage) -> ClusterPerplexities:
     """Perplexity of a split and of its two terms."""
-    whole, parts = tallies(predictions(task, data, split, progress))
-    return ClusterPerplexities(
-        perplexity=whole.perplexity,
-        cluster_perplexity=parts["cluster"].perplexity,
-        in_cluster_perplexity=parts["in_cluster"].perplexity,
-    )
+    found = perplexity_metrics(predictions(task, data, split, progress))
+    return ClusterPerplexities(**{name: found[name] for name in ClusterPerplexities.model_fields})
 
 
 class EStep(NamedTuple):

@@ -1,7 +1,5 @@
 """New words for a trained run, without training: vectors and biases come from sememes and characters (``extend``)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -39,33 +37,30 @@ _AT_ONCE: Final = 256
 
 
 class ExtendReport(OfRun):
-    """Report of ``extend``: the added words, and the source of their vectors and probabilities.
-
-    Attributes:
-        vocabulary, of_vocabulary: fingerprints of the words of the new run and of ``run``.
-        unannotated: new words without sememes, whose vectors come from their characters.
-        refused: cause -> words of the file that were not added.
-        dropped_sememes: sememes that the graph lacks, of words that also have known sememes.
-        shares: mean share of each word in the probability of ``<unk>``; ``<unk>`` keeps ``unknown_share``.
-        counted: whether the shares follow counts in the file; otherwise they are equal.
-        calibrated: whether the layer has a bias for each word, set so that the shares hold in the mean over ``contexts``
-            contexts of the training text.
-        features: what the numbers were predicted from; ``predicted`` names the tensors.
-    """
+    """Report of ``extend``: the added words, and the source of their vectors and probabilities."""
 
     written: str
     vocabulary: str
     of_vocabulary: str
+    """vocabulary, of_vocabulary: fingerprints of the words of the new run and of ``run``."""
     words: tuple[str, ...]
     unannotated: tuple[str, ...]
+    """New words without sememes, whose vectors come from their characters."""
     refused: dict[str, tuple[str, ...]]
+    """Cause -> words of the file that were not added."""
     dropped_sememes: tuple[str, ...]
+    """Sememes that the graph lacks, of words that also have known sememes."""
     shares: tuple[float, ...]
+    """Mean share of each word in the probability of ``<unk>``; ``<unk>`` keeps ``unknown_share``."""
     unknown_share: float
     counted: bool
+    """True if the shares follow counts in the file; otherwise they are equal."""
     calibrated: bool
+    """True if the layer has a bias for each word, set so that the shares hold in the mean over ``contexts`` contexts of the
+    training text."""
     contexts: int
     features: int
+    """Number of features from which the numbers were predicted; ``predicted`` names the tensors."""
     predicted: tuple[str, ...]
 
 

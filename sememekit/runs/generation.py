@@ -21,19 +21,16 @@ from sememekit.text.vocabulary import END, STOP, UNKNOWN, Vocabulary
 
 
 class GenerateReport(Record):
-    """Text drawn from a model.
-
-    Attributes:
-        prompt: the first words, as the model read them.
-        tokens: the generated words.
-        text: prompt and generated words, with blanks between; ``<eos>`` ends a line.
-        nats: summed negative log-probability of the generated words, before temperature and top-k.
-    """
+    """Text drawn from a model."""
 
     prompt: tuple[str, ...]
+    """The first words, as the model read them."""
     tokens: tuple[str, ...]
+    """The generated words."""
     text: str
+    """Prompt and generated words, with blanks between; ``<eos>`` ends a line."""
     nats: float
+    """Summed negative log-probability of the generated words, before temperature and top-k."""
     seed: int
 
 

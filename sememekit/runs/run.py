@@ -44,14 +44,11 @@ Which = Literal["best", "last"]  # weights of a run: the best by validation, or 
 
 
 class OfRun(Record):
-    """Base of the reports on one run.
-
-    Attributes:
-        run, checkpoint: its folder, and the name of the snapshot that was read.
-    """
+    """Base of the reports on one run."""
 
     run: str
     checkpoint: str
+    """run, checkpoint: its folder, and the name of the snapshot that was read."""
 
 
 class Run:

@@ -56,20 +56,17 @@ _AGAIN: Final = "fetch or copy the folder again, or ask who made it"
 
 
 class ShareReport(Record):
-    """The files that were pushed or pulled.
-
-    Attributes:
-        run, target: the folder of the run, and the other place.
-        snapshot: the snapshot of the weights.
-        bytes: size of all files.
-        remarks: points that the owner should check.
-    """
+    """The files that were pushed or pulled."""
 
     run: str
     target: str
+    """run, target: the folder of the run, and the other place."""
     snapshot: str
+    """The snapshot of the weights."""
     bytes: int
+    """Size of all files."""
     remarks: tuple[str, ...] = ()
+    """Points that the owner should check."""
 
 
 def push_run(run: Run | Path | str, target: str, card: str, *, which: Which = "best", public: bool = False) -> ShareReport:

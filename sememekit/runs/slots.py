@@ -24,27 +24,24 @@ _LIMITS: Final = {"gt": "above {}", "ge": "{} or more", "lt": "below {}", "le": 
 
 
 class Setting(Record):
-    """One setting, as ``--set`` takes it.
-
-    Attributes:
-        key: as in ``--set SLOT.KEY=VALUE``; keys of inner tables have a dot, such as ``search.beam_size``.
-        type: ``true or false``, ``whole number``, ``number``, ``text``, ``one of``, ``list of ...`` or ``table``.
-        choices: the values of ``one of``.
-        range: the limits of a number, such as ``0 or more, below 1``; empty for none.
-        required: whether it has no default.
-        default: a JSON value; None also for a setting that may be unset.
-        meaning: what it does.
-        read_with: condition for reading it, such as ``num_layers other than 1``; empty for always.
-    """
+    """One setting, as ``--set`` takes it."""
 
     key: str
+    """As in ``--set SLOT.KEY=VALUE``; keys of inner tables have a dot, such as ``search.beam_size``."""
     type: str
+    """``true or false``, ``whole number``, ``number``, ``text``, ``one of``, ``list of ...`` or ``table``."""
     choices: tuple[str, ...] = ()
+    """The values of ``one of``."""
     range: str = ""
+    """The limits of a number, such as ``0 or more, below 1``; empty for none."""
     required: bool = False
+    """True if it has no default."""
     default: Any = None
+    """A JSON value; None also for a setting that may be unset."""
     meaning: str
+    """Its effect."""
     read_with: str = ""
+    """Condition for reading it, such as ``num_layers other than 1``; empty for always."""
 
     @property
     def values(self) -> str:
@@ -149,14 +146,11 @@ _SINGLE: Final[dict[str, type[Settings]]] = {
 
 
 class SettingsTable(Record):
-    """The settings of a slot, or of one variant of it.
-
-    Attributes:
-        slot, name: such as ``decoder`` and ``sdlm``; the name is empty where the slot has no variants.
-    """
+    """The settings of a slot, or of one variant of it."""
 
     slot: str
     name: str
+    """slot, name: such as ``decoder`` and ``sdlm``; the name is empty where the slot has no variants."""
     summary: str
     settings: tuple[Setting, ...]
 

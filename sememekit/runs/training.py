@@ -35,15 +35,8 @@ from sememekit.training.schedule import reopen
 from sememekit.word_classes.file import read_clusters, write_clusters
 
 MAY_CHANGE = (
-    "schedule.epochs",
-    "schedule.stop_after",
-    "run.device",
-    "run.threads",
-    "run.report_every",
-    "run.checkpoint_every",
-    "run.stall_epochs",
-    "run.track",
-    "data.path",
+    *("schedule.epochs", "schedule.stop_after", "run.device", "run.threads", "run.report_every"),
+    *("run.checkpoint_every", "run.stall_epochs", "run.track", "data.path"),
 )
 """Settings that may change when a run is resumed."""
 
@@ -201,17 +194,12 @@ def _resumed_plan(folder: RunFolder, table: Mapping[str, Any]) -> Plan:
     stored: dict[str, Any] = {slot: dict(keys) for slot, keys in folder.plan.items()}
     for slot, keys in table.items():
         for key, value in keys.items():
-            path = f"{slot}.{key}"
+            path, before = f"{slot}.{key}", stored.get(slot, {}).get(key)
             if path in MAY_CHANGE:
                 stored.setdefault(slot, {})[key] = value
-            elif (
-                path not in _CHECKED_BY_CONTENT
-                and slot != "claim"
-                and key != "prepare"
-                and not _holds(stored.get(slot, {}).get(key), value)
-            ):
+            elif path not in (*_CHECKED_BY_CONTENT, f"{slot}.prepare") and slot != "claim" and not _holds(before, value):
                 raise ConfigError(
-                    f"--resume: the run in {folder.path} has {path}={stored.get(slot, {}).get(key)!r}, given {value!r}; only "
+                    f"--resume: the run in {folder.path} has {path}={before!r}, given {value!r}; only "
                     f"{', '.join(MAY_CHANGE)} may change; leave it out, or go on in a new run from its weights: "
                     f"{typed('sememekit', 'train', '--from', folder.path, '--out', 'OTHER')}"
                 )

@@ -21,36 +21,30 @@ _MARK: Final = re.compile(r"<[^<>\s]+>")
 
 
 class Found(Record):
-    """A text that the beam search found.
-
-    Attributes:
-        text: the words with blanks between; the settings of the search determine the handling of ``<unk>``.
-        score: log-probability in nats / length ** penalty, which ranks the beam; higher is better.
-        nats: summed negative log-probability, including the end if it was predicted.
-        ended: whether the end was predicted; otherwise the text was cut at the maximum length.
-    """
+    """A text that the beam search found."""
 
     text: str
+    """The words with blanks between; the settings of the search determine the handling of ``<unk>``."""
     words: tuple[str, ...]
     score: float
+    """Log-probability in nats / length ** penalty, which ranks the beam; higher is better."""
     nats: float
+    """Summed negative log-probability, including the end if it was predicted."""
     ended: bool
+    """True if the end was predicted; otherwise the text was cut at the maximum length."""
 
 
 class WrittenText(Record):
-    """The texts that a model wrote for one line (from 1): the best, and further ones if requested.
-
-    Attributes:
-        unknown: words of the line that the model does not know, each once.
-        source_words, read_words: number of words of the line, and how many (from the first) the model read.
-    """
+    """The texts that a model wrote for one line (from 1): the best, and further ones if requested."""
 
     line: int
     best: Found
     others: tuple[Found, ...]
     unknown: tuple[str, ...]
+    """Words of the line that the model does not know, each once."""
     source_words: int
     read_words: int
+    """source_words, read_words: number of words of the line, and how many (from the first) the model read."""
 
 
 class Writer(NamedTuple):

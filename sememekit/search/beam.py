@@ -54,21 +54,18 @@ class BeamSettings(config.Settings):
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A text that was found.
-
-    Attributes:
-        words: ids, without begin and end.
-        nats: summed negative log-probability, with the end where it was predicted.
-        score: ranking score; higher is better.
-        attended: for each word, the position of the source with the largest attention weight.
-        ended: whether the end was predicted; otherwise the text was cut.
-    """
+    """A text that was found."""
 
     words: tuple[int, ...]
+    """Ids, without begin and end."""
     nats: float
+    """Summed negative log-probability, with the end where it was predicted."""
     score: float
+    """Ranking score; higher is better."""
     attended: tuple[int, ...]
+    """For each word, the position of the source with the largest attention weight."""
     ended: bool
+    """True if the end was predicted; otherwise the text was cut."""
 
 
 @torch.no_grad()

@@ -42,7 +42,7 @@ def lexicon_reader(spec: str) -> tuple[type[LexiconReader], Path]:
         like = f"{likely_format(at_home(spec))}:{spec}"
         raise ConfigError(f"lexicon {spec!r}: say its format, as in {like}; allowed: {', '.join(LEXICON_FORMATS)}")
     reader: type[LexiconReader] = load_variant("lexicon format", name, LEXICON_FORMATS)
-    path = rest or reader.default_path()
+    path = rest or reader.default_path
     if path is None:
         raise ConfigError(f"lexicon {spec!r}: give a path, as in {name}:PATH")
     return reader, at_home(path)

@@ -54,7 +54,7 @@ class SememeGraph:
         set_offsets: (U+1,) int64; the sememes of set u are ``set_sememes[set_offsets[u]:set_offsets[u+1]]``.
         set_sememes: (nnz,) int64 ids of sememes, rising within a set. Sets are numbered as they first occur.
         word_of_sense: (S,) int64, rising.
-        annotated: (V,) bool; False if no lexicon and no rule knows the word.
+        annotated, from_lexicon: (V,) bool; whether a lexicon or a rule knows the word, and whether a lexicon does.
         senses_per_sememe: (K,) int64, |D(e)|: senses of words of this vocabulary that have the sememe.
         sense_labels: S short texts for people: part of speech and gloss where known, else the sememes.
         word_sources: V texts: the lexicon that gave the senses, or one of ``Source``.
@@ -101,7 +101,8 @@ class SememeGraph:
         self.word_of_sense: Integers = _frozen(np.repeat(np.arange(len(self.words), dtype=np.int64), senses_of_word))
         own = np.bincount(self.edges()[1], minlength=len(self.sememes))
         self.senses_per_sememe: Integers = _frozen(own) if numbering is None else numbering.senses_per_sememe
-        self.annotated: NDArray[np.bool_] = _frozen(np.array([entry.is_annotated for entry in self._entries], dtype=np.bool_))
+        known = [[entry.is_annotated, entry.is_from_lexicon] for entry in self._entries]
+        self.annotated, self.from_lexicon = map(_frozen, np.array(known, dtype=np.bool_).T.copy())
 
     def entries(self) -> Iterator[WordEntry]:
         return iter(self._entries)

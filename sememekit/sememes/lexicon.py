@@ -157,11 +157,8 @@ class LexiconReader(ABC):
     format_name: str
     has_sememes: ClassVar[bool] = True
     """False for a list of words, which only segmenters take."""
-
-    @classmethod
-    def default_path(cls) -> str | None:
-        """Default path; None if a path is required."""
-        return None
+    default_path: ClassVar[str | None] = None
+    """Default path, maybe with ``~``; None if a path is required."""
 
     def __init__(self, path: Path, settings: Settings) -> None:
         self.path = path

@@ -19,21 +19,14 @@ NO_SEMEME: Final = "no sememe that the graph knows"
 
 
 class NewWords(NamedTuple):
-    """The new words of a file, as a run takes them.
+    """The new words of a file, as a run takes them."""
 
-    Attributes:
-        entries: the words that can be added, sorted by spelling; an unannotated word has the one sense {``<unk>``}.
-        counts: occurrences that the file states, by word.
-        refused: cause -> the words that cannot be added.
-        dropped: sememes that the graph does not know, of words that also have known sememes.
-        lexicons: the file and the lexicons of the call.
-    """
-
+    # the words that can be added, sorted by spelling; an unannotated word has the one sense {``<unk>``}
     entries: tuple[WordEntry, ...]
-    counts: dict[str, int]
-    refused: dict[str, tuple[str, ...]]
-    dropped: tuple[str, ...]
-    lexicons: tuple[LexiconSource, ...]
+    counts: dict[str, int]  # occurrences that the file states, by word
+    refused: dict[str, tuple[str, ...]]  # cause -> the words that cannot be added
+    dropped: tuple[str, ...]  # sememes that the graph does not know, of words that also have known sememes
+    lexicons: tuple[LexiconSource, ...]  # the file and the lexicons of the call
 
 
 def read_new_words(

@@ -52,32 +52,29 @@ class ChangedWord(Record):
 
 
 class DiffReport(Record):
-    """The differences of two lexicons in words and in sets of sememes of senses; parts of speech and glosses do not count.
-
-    Attributes:
-        first, second: the lexicons.
-        words, senses, sememes: counts in the first and the second; each distinct set of sememes of a word is a sense.
-        num_same: words with the same sets in both lexicons.
-        num_first_only, num_second_only, num_changed: words in only one lexicon, and words with different sets.
-        first_only, second_only: words in only one lexicon, in its order.
-        changed: every word with different sets.
-        sememes_first_only, sememes_second_only: sememes that only one lexicon uses.
-    """
+    """The differences of two lexicons in words and in sets of sememes of senses; parts of speech and glosses do not count."""
 
     first: str
     second: str
+    """first, second: the lexicons."""
     words: tuple[int, int]
     senses: tuple[int, int]
     sememes: tuple[int, int]
+    """words, senses, sememes: counts in the first and the second; each distinct set of sememes of a word is a sense."""
     num_same: int
+    """Words with the same sets in both lexicons."""
     num_first_only: int
     num_second_only: int
     num_changed: int
+    """num_first_only, num_second_only, num_changed: words in only one lexicon, and words with different sets."""
     first_only: tuple[str, ...]
     second_only: tuple[str, ...]
+    """first_only, second_only: words in only one lexicon, in its order."""
     changed: tuple[ChangedWord, ...]
+    """Every word with different sets."""
     sememes_first_only: tuple[str, ...]
     sememes_second_only: tuple[str, ...]
+    """sememes_first_only, sememes_second_only: sememes that only one lexicon uses."""
 
 
 class DumpReport(Record):

@@ -128,7 +128,6 @@ def graph_statistics(graph: SememeGraph, counts: Sequence[int] | NDArray[np.inte
         tokens_by_source[source] += count
     without = [(-count, word) for word, count, has in zip(graph.words, counts.tolist(), annotated, strict=True) if not has]
     num_annotated = int(annotated.sum())
-    known = np.array([entry.is_from_lexicon for entry in entries])
     words = np.array([word not in (END, STOP) for word in graph.words])
     places = [place for entry in entries for one in entry.senses for _, place in one.edges()]
     placed = places if graph.has_structure else []
@@ -149,7 +148,7 @@ def graph_statistics(graph: SememeGraph, counts: Sequence[int] | NDArray[np.inte
         annotated_tokens=int(counts[annotated].sum()),
         type_coverage=_ratio(num_annotated, graph.num_words),
         token_coverage=_ratio(counts[annotated].sum(), counts.sum()),
-        lexicon_coverage=_ratio(counts[known & words].sum(), counts[words].sum()),
+        lexicon_coverage=_ratio(counts[graph.from_lexicon & words].sum(), counts[words].sum()),
         senses_per_word=_ratio(senses_of_word[annotated].sum(), num_annotated),
         sememes_per_sense=_ratio(sense_sizes[of_annotated].sum(), of_annotated.sum()),
         sememes_per_word=_ratio(sum(map(len, bags)), num_annotated),

@@ -39,19 +39,16 @@ class NeighbourSememe(Record):
 
 
 class SememeAnswer(Record):
-    """A sememe.
-
-    Attributes:
-        count: number of tokens with the sememe, by the counts of the vocabulary.
-        num_words: words that have it; ``words`` are the most frequent ones.
-        neighbours: co-occurring sememes, most similar first.
-    """
+    """A sememe."""
 
     sememe: str
     count: int
+    """Number of tokens with the sememe, by the counts of the vocabulary."""
     num_words: int
+    """Words that have it; ``words`` are the most frequent ones."""
     words: tuple[WordOfSememe, ...]
     neighbours: tuple[NeighbourSememe, ...]
+    """Co-occurring sememes, most similar first."""
 
 
 class WordAnswer(Record):

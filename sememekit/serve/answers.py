@@ -34,31 +34,28 @@ STARTS: Final = ("去年 美国", "the company said")
 
 
 class RunInfo(Record):
-    """A served run.
-
-    Attributes:
-        kinds: the kinds of questions, as in docs/architecture.md.
-        decoder: the name of its output layer, None for a classifier.
-        words: size of its vocabulary.
-        sememes: names of the sememes of its graph; none without one.
-        labels, texts: labels of a classifier, and names of the texts of an example.
-        overlays: whether its annotation can be changed.
-        unannotated: number of unannotated words.
-        start: a first context of known words.
-    """
+    """A served run."""
 
     name: str
     kinds: tuple[str, ...]
+    """The kinds of questions, as in docs/architecture.md."""
     task: str
     encoder: str
     decoder: str | None
+    """The name of its output layer, None for a classifier."""
     words: int
+    """Size of its vocabulary."""
     sememes: tuple[str, ...]
+    """Names of the sememes of its graph; none without one."""
     labels: tuple[str, ...]
     texts: tuple[str, ...]
+    """labels, texts: labels of a classifier, and names of the texts of an example."""
     overlays: bool
+    """True if its annotation can be changed."""
     unannotated: int
+    """Number of unannotated words."""
     start: str
+    """A first context of known words."""
 
 
 class RunList(Record):
@@ -109,15 +106,12 @@ def next_words(bench: Bench, question: questions.NextWordsQuestion) -> NextWords
 
 
 class ScoreAnswer(OfRun):
-    """The surprisal (nats) of each word; with changes also with the changed annotation.
-
-    Attributes:
-        perplexity, perplexity_overlay: exp of the mean nats of the words that are predicted, without and with the changes.
-    """
+    """The surprisal (nats) of each word; with changes also with the changed annotation."""
 
     tokens: tuple[ScoredToken, ...] | tuple[OverlaidToken, ...]
     perplexity: float
     perplexity_overlay: float | None = None
+    """perplexity, perplexity_overlay: exp of the mean nats of the words that are predicted, without and with the changes."""
 
 
 def scores(bench: Bench, question: questions.ScoreQuestion) -> ScoreAnswer:

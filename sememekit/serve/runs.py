@@ -23,13 +23,10 @@ class UnknownRunError(Exception):
 
 
 class ServedRun(Run):
-    """A run that caches the means of its sememes, and its models with changed annotations.
-
-    Attributes:
-        name: its name for clients, also in reports in place of the folder.
-    """
+    """A run that caches the means of its sememes, and its models with changed annotations."""
 
     name: str = ""
+    """Its name for clients, also in reports in place of the folder."""
 
     def __str__(self) -> str:
         return self.name

@@ -41,23 +41,20 @@ Carry = tuple[Tensor, ...]  # state that one batch passes to the next, as tensor
 
 @dataclass(frozen=True)
 class BatchLoss:
-    """The loss of one batch.
-
-    Attributes:
-        nats: scalar tensor, the summed negative log-likelihood of ``count`` predictions.
-        penalty: scalar tensor that is added to ``nats / count`` for the gradient only, or None.
-        rate_scale: factor of the learning rate in the step of this loss alone.
-        share: share of this part in the step's gradient, if a batch is computed in several parts.
-        divisor: divisor of ``nats`` for the gradient, if not ``count``.
-    """
+    """The loss of one batch."""
 
     nats: Tensor
+    """Scalar tensor, the summed negative log-likelihood of ``count`` predictions."""
     count: int
     penalty: Tensor | None
+    """Scalar tensor that is added to ``nats / count`` for the gradient only, or None."""
     carry: Carry
     rate_scale: float = 1.0
+    """Factor of the learning rate in the step of this loss alone."""
     share: float = 1.0
+    """Share of this part in the step's gradient, if a batch is computed in several parts."""
     divisor: int | None = None
+    """Divisor of ``nats`` for the gradient, if not ``count``."""
 
 
 class PrimaryMetric(NamedTuple):

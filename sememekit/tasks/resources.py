@@ -31,12 +31,6 @@ class TaskResources:
     """Arguments of ``Task.build``: the words, data about them, and the parts that the plan names.
 
     A task builds its parts in the order embedding, encoder, output layer, task, so that one seed gives one model.
-
-    Attributes:
-        clusters: (V,) the cluster of each word, if the run has a file of word clusters.
-        labels: names of the labels of the data, by id; none for data without labels.
-        chunks: words and n-grams, if the data have them.
-        kept: the result of ``Encoder.keep`` when the run began, if any.
     """
 
     task: str
@@ -45,9 +39,13 @@ class TaskResources:
     decoder: Chosen[Decoder] | None = None
     graph: SememeGraph | None = None
     clusters: NDArray[np.int64] | None = None
+    """(V,) the cluster of each word, if the run has a file of word clusters."""
     labels: tuple[str, ...] = ()
+    """Names of the labels of the data, by id; none for data without labels."""
     chunks: ChunkVocabulary | None = None
+    """Words and n-grams, if the data have them."""
     kept: bytes | None = None
+    """The result of ``Encoder.keep`` when the run began, if any."""
 
     def make_encoder(self, input_size: int) -> Encoder:
         """Build the encoder of the plan for input vectors of ``input_size``; ConfigError if it does not fit."""

@@ -27,21 +27,18 @@ SENTENCES: Final = {"columns": "none", "state": "sentence"}
 
 @dataclass(frozen=True)
 class UnitScores:
-    """Scored predictions, each with its unit: a sentence, pair or example.
-
-    Attributes:
-        units: (N,) the unit number of each prediction.
-        values: (N,) nats of each prediction; for labels 1 if correct, otherwise 0.
-        counts: (N,) number of predictions behind each value: 1, or the tokens of a whole sentence.
-        words: (N,) the target word of each prediction; None if single words have no values.
-        parts: nats of each term of the loss, summed over N: see ``Decoder.nll_parts``.
-    """
+    """Scored predictions, each with its unit: a sentence, pair or example."""
 
     units: NDArray[np.int64]
+    """(N,) the unit number of each prediction."""
     values: NDArray[np.float64]
+    """(N,) nats of each prediction; for labels 1 if correct, otherwise 0."""
     counts: NDArray[np.int64]
+    """(N,) number of predictions behind each value: 1, or the tokens of a whole sentence."""
     words: NDArray[np.int64] | None = None
+    """(N,) the target word of each prediction; None if single words have no values."""
     parts: Mapping[str, float] = field(default_factory=dict)
+    """Nats of each term of the loss, summed over N: see ``Decoder.nll_parts``."""
 
 
 @dataclass(frozen=True)
@@ -50,29 +47,27 @@ class Scoring:
 
     >>> scoring = task.scored(data, "test")
     >>> nats = sum(part.values.sum() for part in scoring.chunks(silent))
-
-    Attributes:
-        chunks: yields every prediction of the split once, without dropout; takes a callback for progress.
-        unit: name of the unit; ``num_units`` is their number.
-        figure: whether the mean of the values is an accuracy or the logarithm of a perplexity.
-        columns: number of columns of running text.
-        reading: parts of the signature that differ from those for a fixed model on running text.
-        how: for texts other than running text, the reason in messages: "reads pairs, not a running text".
-        without: options that do not apply to this reading: "by", "overlay", "cache", "dynamic", "batch_size".
-        counted: unit of progress.
-        source_lengths: (n,) words of the source of each pair; None for other texts.
     """
 
     chunks: Callable[[OneStage], Iterator[UnitScores]]
+    """Yields every prediction of the split once, without dropout; takes a callback for progress."""
     unit: str
+    """Name of the unit; ``num_units`` is their number."""
     num_units: int
     figure: Literal["perplexity", "accuracy"] = "perplexity"
+    """True if the mean of the values is an accuracy or the logarithm of a perplexity."""
     columns: int = 1
+    """Number of columns of running text."""
     reading: Mapping[str, str] = field(default_factory=dict)
+    """Parts of the signature that differ from those for a fixed model on running text."""
     how: str = ""
+    """For texts other than running text, the reason in messages: "reads pairs, not a running text"."""
     without: tuple[str, ...] = ()
+    """Options that do not apply to this reading: "by", "overlay", "cache", "dynamic", "batch_size"."""
     counted: str = "tokens"
+    """Unit of progress."""
     source_lengths: NDArray[np.int64] | None = None
+    """(n,) words of the source of each pair; None for other texts."""
 
 
 def score_targets(

@@ -18,21 +18,18 @@ from sememekit.text.vocabulary import Vocabulary
 
 
 class VectorCoverage(Record):
-    """Coverage of a text by the pretrained vectors of a classifier; marks around texts are not counted.
-
-    Attributes:
-        words, words_with_vector: different words of the split.
-        tokens, tokens_with_vector: tokens of the split, those beyond ``max_length`` included.
-        outside: treatment of other words: "random", "unknown" (read as ``<unk>``) or "drop" (left out of the text).
-    """
+    """Coverage of a text by the pretrained vectors of a classifier; marks around texts are not counted."""
 
     split: str
     file: str
     words: int
     words_with_vector: int
+    """words, words_with_vector: different words of the split."""
     tokens: int
     tokens_with_vector: int
+    """tokens, tokens_with_vector: tokens of the split, those beyond ``max_length`` included."""
     outside: str
+    """Treatment of other words: "random", "unknown" (read as ``<unk>``) or "drop" (left out of the text)."""
 
     def sentence(self) -> str:
         others = {

@@ -47,31 +47,28 @@ class Piece(NamedTuple):
 
 
 class TextFaults(Record):
-    """Faults in the bytes of sources, and their handling.
-
-    Attributes:
-        policy: ``strict`` (stop), ``replace`` (U+FFFD for each bad sequence and each NUL) or ``skip`` (leave the line out).
-        invalid_utf8, nul: lines with bytes that are not UTF-8, and with NUL, under ``replace`` or ``skip``.
-        skipped_lines: lines left out under ``skip``.
-        long_lines: lines above the cap, read in pieces.
-        cut_words: cuts of long lines between characters, without white space or punctuation.
-        byte_order_marks, carriage_returns: number of removed marks.
-        end_marks: sentences with end marks in the text, such as ``<eos>``, which are removed.
-        truncated_archives: compressed files without end mark, read as far as possible.
-        long_sentences: sentences above ``--max-length``, which are left out.
-    """
+    """Faults in the bytes of sources, and their handling."""
 
     policy: str
+    """``strict`` (stop), ``replace`` (U+FFFD for each bad sequence and each NUL) or ``skip`` (leave the line out)."""
     invalid_utf8: int = 0
     nul: int = 0
+    """invalid_utf8, nul: lines with bytes that are not UTF-8, and with NUL, under ``replace`` or ``skip``."""
     skipped_lines: int = 0
+    """Lines left out under ``skip``."""
     long_lines: int = 0
+    """Lines above the cap, read in pieces."""
     cut_words: int = 0
+    """Cuts of long lines between characters, without white space or punctuation."""
     byte_order_marks: int = 0
     carriage_returns: int = 0
+    """byte_order_marks, carriage_returns: number of removed marks."""
     truncated_archives: int = 0
+    """Compressed files without end mark, read as far as possible."""
     long_sentences: int = 0
+    """Sentences above ``--max-length``, which are left out."""
     end_marks: int = 0
+    """Sentences with end marks in the text, such as ``<eos>``, which are removed."""
 
 
 class FaultCounter:

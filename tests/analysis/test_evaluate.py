@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from sememekit.analysis.evaluate import evaluate
 from sememekit.analysis.evaluate_ppl import PerplexityReport, compare_ppl, evaluate_ppl
 from sememekit.analysis.groupings import Grouping
-from sememekit.analysis.scored_runs import TextSums
+from sememekit.analysis.scored_runs import TextReading, TextSums
 from sememekit.analysis.word_groups import word_kinds
 from sememekit.commands._program import app
 from sememekit.errors import CheckpointError, ConfigError, DataError, GraphError
@@ -221,7 +221,7 @@ def test_bands_are_by_the_counts_of_the_training_text(tmp_path: Path) -> None:
         "10 to 99": 30 * 5 + 12 * 2 - 1,
     }
     with pytest.raises(ConfigError, match=r"--by frequency: .* trained on texts with other counts of words"):
-        compare_ppl([whole, part], split="valid", by=["frequency"])
+        compare_ppl([whole, part], TextReading("valid"), by=["frequency"])
     part.folder.file("train-counts.txt").write_text("1\n2\n", encoding="utf-8")
     with pytest.raises(CheckpointError, match=r"train-counts.txt .*(changed|SHA)"):
         Run.open(tmp_path / "part")

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import evaluate_seeds
 from sememekit.analysis.evaluate_ppl import PerplexityComparison, compare_ppl, evaluate_ppl
-from sememekit.analysis.scored_runs import TextSums
+from sememekit.analysis.scored_runs import TextReading, TextSums
 from sememekit.analysis.word_groups import WordKind
 from sememekit.commands._program import app
 from sememekit.errors import CheckpointError, ConfigError, DataError
@@ -265,7 +265,7 @@ def test_runs_that_cannot_stand_in_one_table_are_refused(
         agree = "add --batch-size 3 --dtype float32"
         with pytest.raises(ConfigError, match=rf"columns is 3 and 4; dtype is float32 and bfloat16; {agree}"):
             compare_ppl(runs_of(softmax, tmp_path / "other"))
-    assert compare_ppl(runs_of(softmax, tmp_path / "other", dtype="float32"), batch_size=3).rows[0].tokens > 0
+    assert compare_ppl(runs_of(softmax, tmp_path / "other", dtype="float32"), TextReading(batch_size=3)).rows[0].tokens > 0
     builder = LexiconBuilder(Path("tiny"))
     builder.add(Sense("吃", ("吃",)))
     build_graph(place.data.vocabulary, [builder.finish("list:tiny", "0" * 64)]).save(tmp_path / "tiny.graph")
@@ -276,7 +276,7 @@ def test_runs_that_cannot_stand_in_one_table_are_refused(
 
 
 def test_a_cache_is_compared_by_the_same_rule(softmax: Path, sdlm: Path) -> None:
-    report = compare_ppl(runs_of(softmax, sdlm), adaptation=Adaptation(cache=CacheSettings(window=20)))
+    report = compare_ppl(runs_of(softmax, sdlm), TextReading(adaptation=Adaptation(cache=CacheSettings(window=20))))
     assert "|cache:" in report.signature
     assert report.rows[0].perplexities == pytest.approx(tuple(one.perplexity for one in report.reports), rel=1e-12)
 

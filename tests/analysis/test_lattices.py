@@ -17,6 +17,7 @@ from sememekit.analysis.compare_runs import compare
 from sememekit.analysis.evaluate import evaluate
 from sememekit.analysis.evaluate_ppl import compare_ppl, evaluate_ppl
 from sememekit.analysis.explanations.lattice import _edges, explain_embeddings, explain_lattice
+from sememekit.analysis.scored_runs import TextReading
 from sememekit.analysis.segmentation import evaluate_segmentation, read_words
 from sememekit.commands._program import app
 from sememekit.errors import ConfigError, DataError
@@ -72,7 +73,7 @@ def reader(run: Path) -> LatticeReader:
 
 def test_lattices_are_compared_sentence_by_sentence(run: Path, copies: Path) -> None:
     """Both ways of merging paths are of one text; the change and its interval are those of the nats of its sentences."""
-    report = compare_ppl([Run.open(one, device="cpu") for one in (run, copies)], split="train")
+    report = compare_ppl([Run.open(one, device="cpu") for one in (run, copies)], TextReading("train"))
     alone = [evaluate_ppl(one, split="train", device="cpu") for one in (run, copies)]
     assert list(report.reports) == alone
     assert "marginal" in alone[0].signature
@@ -108,7 +109,7 @@ def test_a_lattice_is_not_compared_with_a_model_that_carries_its_state(run: Path
     for sides in (pair, pair[::-1]):
         with pytest.raises(ConfigError, match=r"state is .*a plain LSTM over sentences: --task lattice"):
             compare_ppl(sides)
-    for refused in ({"by": ["frequency"]}, {"batch_size": 2}):
+    for refused in ({"by": ["frequency"]}, {"text": TextReading(batch_size=2)}):
         with pytest.raises(ConfigError, match="whole sentences"):
             compare_ppl(pair[:1] * 2, **refused)
 

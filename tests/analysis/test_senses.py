@@ -15,16 +15,7 @@ from typer.testing import CliRunner
 
 from sememekit.analysis.explanations.words import explain
 from sememekit.analysis.senses.evaluation import ORACLE, RANDOM, evaluate_senses
-from sememekit.analysis.senses.gold import (
-    NO_SENSE,
-    NOT_ANNOTATED,
-    ONE_SENSE,
-    OTHER_WORD,
-    OUTSIDE,
-    UNKNOWN_WORD,
-    matching_senses,
-    read_gold,
-)
+from sememekit.analysis.senses.gold import matching_senses, read_gold
 from sememekit.analysis.senses.inventory import SMOOTHING, SenseInventory, inventory_of
 from sememekit.analysis.senses.tagger import FOLLOWING, LineReader, SenseTagger
 from sememekit.analysis.senses.tagging import FILE, recall
@@ -224,16 +215,16 @@ def test_scores_against_a_plain_count(place: Place, tmp_path: Path) -> None:
 
 def test_what_cannot_be_scored_is_counted_by_cause(place: Place, tmp_path: Path) -> None:
     rows = {
-        "我 吃 苹果\t苹果\t9\t食品": OUTSIDE,
-        "我 吃 苹果\t苹果\t1\t食品": OTHER_WORD,
-        "我 吃 橘子\t橘子\t3\t食品": UNKNOWN_WORD,
-        "我 买 无名\t无名\t3\t食品": NOT_ANNOTATED,
-        "我 吃 梨\t梨\t3\t水果 植物": ONE_SENSE,
-        "我 吃 苹果\t苹果\t3\t星星": NO_SENSE,
+        "我 吃 苹果\t苹果\t9\t食品": "position outside the sentence",
+        "我 吃 苹果\t苹果\t1\t食品": "another word at the position",
+        "我 吃 橘子\t橘子\t3\t食品": "word outside the vocabulary",
+        "我 买 无名\t无名\t3\t食品": "word without annotation in the lexicon",
+        "我 吃 梨\t梨\t3\t水果 植物": "word with one sense in the lexicon",
+        "我 吃 苹果\t苹果\t3\t星星": "sense that the lexicon lacks",
     }
     report = evaluate_senses(place.folder / "sdlm", gold_file(tmp_path, TABLE + "".join(f"{row}\n" for row in rows)))
     assert {one.cause: one.count for one in report.left_out} == dict.fromkeys(rows.values(), 1)
-    assert next(one.first for one in report.left_out if one.cause == NO_SENSE).endswith("line 9: 苹果 {星星}")
+    assert next(one.first for one in report.left_out if "lacks" in one.cause).endswith("line 9: 苹果 {星星}")
     with pytest.raises(DataError, match="no target can be scored") as caught:
         evaluate_senses(place.folder / "sdlm", gold_file(tmp_path, TABLE.splitlines()[0] + "\n" + "\n".join(rows)))
     assert "1 word outside the vocabulary" in str(caught.value)

@@ -140,7 +140,7 @@ def test_a_claim_whose_updates_cost_more_after_a_cut_has_a_second_timing(tmp_pat
     write(tmp_path, FILE + 'after_cut = "slow"\n' + further)
     timings = timings_of(*load_claims(tmp_path)["better"], Path("out"), Path("/c"))
     assert [timing.arms for timing in timings] == [("one", "two"), ("one", "slow")]
-    assert [timing.name for timing in timings] == timing_names(*load_claims(tmp_path)["better"])
+    assert [timing.result.name for timing in timings] == timing_names(*load_claims(tmp_path)["better"])
     write(tmp_path, FILE + 'after_cut = "one"\n')
     assert [timing.arms for timing in timings_of(*load_claims(tmp_path)["better"], Path("out"), Path("/c"))] == [("one", "two")]
     with pytest.raises(ConfigError, match=r"after_cut = 'onr' is no arm.*'one'"):

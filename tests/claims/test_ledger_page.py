@@ -78,7 +78,7 @@ def test_results_that_are_kept_belong_to_a_trial_or_a_timing_of_a_claim() -> Non
     kept = {path.name for path in (DOCS / "claims").glob("*.json")}
     tried = [(file, claim) for file, claim in load_claims().values() if claim.small]
     results = {name for file, claim in tried for name in result_names(file, claim)}
-    timings = {f"{name}.json" for file, claim in tried for name in timing_names(file, claim)}
+    timings = {name for file, claim in tried for name in timing_names(file, claim)}
     assert kept - results - timings == set()
 
 

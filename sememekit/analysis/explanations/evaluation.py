@@ -32,33 +32,30 @@ class LeftOut(Record):
 
 
 class ExplanationScores(OfRun):
-    """Report of ``eval --explanations``; see docs/explaining.md.
-
-    Attributes:
-        mean: the text or counts that give the mean probabilities.
-        positions: number of scored positions, whose gold word has sememes from a lexicon.
-        sampled: number of sentences in the sample; None if all sentences were read.
-        sentences: number of sentences with a scored position, from which the bootstrap draws.
-        unit: definition of a sentence in this text.
-        num_sememes: K, the sememes that are ranked.
-        rankings: scores over all positions, for each ranking and each k.
-        words: scores by the training count of the gold word.
-        sememes: recall by the training count of the gold sememe.
-    """
+    """Report of ``eval --explanations``; see docs/explaining.md."""
 
     decoder: str
     split: str
     data: str
     mean: str
+    """The text or counts that give the mean probabilities."""
     positions: int
+    """Number of scored positions, whose gold word has sememes from a lexicon."""
     left_out: LeftOut
     sampled: str | None
+    """Number of sentences in the sample; None if all sentences were read."""
     sentences: int
+    """Number of sentences with a scored position, from which the bootstrap draws."""
     unit: str
+    """Definition of a sentence in this text."""
     num_sememes: int
+    """K, the sememes that are ranked."""
     rankings: tuple[RankingScore, ...]
+    """Scores over all positions, for each ranking and each k."""
     words: tuple[BandScores, ...]
+    """Scores by the training count of the gold word."""
     sememes: tuple[SememeBand, ...]
+    """Recall by the training count of the gold sememe."""
 
 
 def evaluate_explanations(
@@ -110,11 +107,10 @@ def evaluate_explanations(
             )
         at_rest = task.decoder.sense_probabilities(empty)
         units, unit = units_of(task, text, split)
-        from_lexicon = np.array([entry.is_from_lexicon for entry in graph.entries()], dtype=np.bool_)
         chosen = np.ones(len(text.words), dtype=np.bool_)
         if contexts is not None and contexts < len(chosen):
             chosen = drawn_sentences(units, contexts, seed)
-        scored = chosen & from_lexicon[text.words]
+        scored = chosen & graph.from_lexicon[text.words]
         if not scored.any():
             raise DataError(f"eval --explanations: no word of {prepared.folder}, split {split}, has sememes from a lexicon")
         gold, masses = Gold.of(graph, loaded.train_counts), SememeMasses(graph, task.device)
@@ -139,7 +135,7 @@ def evaluate_explanations(
     ranked[FREQUENCY] = np.broadcast_to(frequent, (int(scored.sum()), most))
     places = np.flatnonzero(scored)
     found = score_rankings(gold, text.words[places], loaded.train_counts, units[places], ranked, tops, seed)
-    words = text.words[chosen]
+    words, by_rule = text.words[chosen], graph.annotated & ~graph.from_lexicon
     return ExplanationScores(
         **loaded.of_run,
         decoder=name,
@@ -147,9 +143,7 @@ def evaluate_explanations(
         data=str(prepared.folder),
         mean=over,
         positions=len(places),
-        left_out=LeftOut(
-            by_rule=int((graph.annotated & ~from_lexicon)[words].sum()), not_annotated=int((~graph.annotated)[words].sum())
-        ),
+        left_out=LeftOut(by_rule=int(by_rule[words].sum()), not_annotated=int((~graph.annotated)[words].sum())),
         sampled=None if chosen.all() else f"{len(np.unique(units[chosen])):,} of {len(np.unique(units)):,}, seed {seed}",
         sentences=len(np.unique(units[places])),
         unit=unit,

@@ -29,33 +29,21 @@ class SememeInfluence(NamedTuple):
 
 @dataclass(frozen=True)
 class PlaceInfluence:
-    """A word of one text.
+    """A word of one text."""
 
-    Attributes:
-        effect: fall of log p(label) if the model reads the unknown word in its place.
-        gradient: the derivative of log p(label) along the word's vector, times the vector.
-        without_sememes: fall of log p(label) if the word loses all its sememes; None if it has none.
-        sememes: the influence of each sememe, removed alone.
-    """
-
-    effect: float
-    gradient: float
-    without_sememes: float | None
-    sememes: tuple[SememeInfluence, ...]
+    effect: float  # fall of log p(label) if the model reads the unknown word in its place
+    gradient: float  # the derivative of log p(label) along the word's vector, times the vector
+    without_sememes: float | None  # fall of log p(label) if the word loses all its sememes; None if it has none
+    sememes: tuple[SememeInfluence, ...]  # the influence of each sememe, removed alone
 
 
 @dataclass(frozen=True)
 class Influence:
-    """The influence of words on one decision.
+    """The influence of words on one decision."""
 
-    Attributes:
-        log_probs: (C,) log-probabilities of the labels.
-        label: the id of the label that is explained.
-        texts: for each text the influence of each word; None for words that the model does not read.
-    """
-
-    log_probs: npt.NDArray[np.float64]
-    label: int
+    log_probs: npt.NDArray[np.float64]  # (C,) log-probabilities of the labels
+    label: int  # the id of the label that is explained
+    # for each text the influence of each word; None for words that the model does not read
     texts: tuple[tuple[PlaceInfluence | None, ...], ...]
 
 
@@ -64,18 +52,14 @@ _ALL: Final = -1
 
 @dataclass
 class _Variant:
-    """A text that differs in one place.
-
-    Attributes:
-        words, seen: ids of its words, and the ids that look up their sememes in the encoder.
-        sememe: the sememe that is removed, ``_ALL`` for all, or None if the word itself is removed.
-    """
+    """A text that differs in one place."""
 
     text: int
     place: int
+    # words, seen: ids of its words, and the ids that look up their sememes in the encoder
     words: Ids
     seen: Ids
-    sememe: int | None = None
+    sememe: int | None = None  # the sememe that is removed, ``_ALL`` for all, or None if the word itself is removed
 
 
 def no_sememes(task: TextClassifier, encoder: str) -> str | None:

@@ -15,38 +15,32 @@ from sememekit.tasks.classifier import TextClassifier
 
 
 class SememeOfWord(Record):
-    """A sememe of one word.
-
-    Attributes:
-        effect: fall of log p(label) in nats if this word loses it; above 0 it supports the label.
-        gradient: first-order estimate of the effect: gradient times vector.
-    """
+    """A sememe of one word."""
 
     name: str
     effect: float
+    """Fall of log p(label) in nats if this word loses it; above 0 it supports the label."""
     gradient: float
+    """First-order estimate of the effect: gradient times vector."""
 
 
 class ReadWord(Record):
-    """A word of a text.
-
-    Attributes:
-        read_as: the word that the model reads in its place; None if it skips the word.
-        source: the lexicon of its sememes; None for runs without a graph.
-        effect: fall of log p(label) in nats if the model reads an unknown word instead; None if it skips the word.
-        gradient: gradient times vector of the word; None if it skips the word.
-        without_sememes: fall of log p(label) in nats if the word loses all sememes; None if the model reads no sememes of it.
-        sememes: largest absolute effect first.
-    """
+    """A word of a text."""
 
     word: str
     read_as: str | None = None
+    """The word that the model reads in its place; None if it skips the word."""
     known: bool
     source: str | None = None
+    """The lexicon of its sememes; None for runs without a graph."""
     effect: float | None = None
+    """Fall of log p(label) in nats if the model reads an unknown word instead; None if it skips the word."""
     gradient: float | None = None
+    """Gradient times vector of the word; None if it skips the word."""
     without_sememes: float | None = None
+    """Fall of log p(label) in nats if the word loses all sememes; None if the model reads no sememes of it."""
     sememes: tuple[SememeOfWord, ...] = ()
+    """Largest absolute effect first."""
 
 
 class ReadText(Record):
@@ -56,33 +50,27 @@ class ReadText(Record):
     words: tuple[ReadWord, ...]
 
 
-class StrongSememe(Record):
+class StrongSememe(SememeOfWord):
     """A sememe that moved the decision, with the word and the text that it belongs to; ``place`` counts words from 1."""
 
-    name: str
     word: str
     text: str
     place: int
-    effect: float
-    gradient: float
 
 
 class LabelExplanation(OfRun):
-    """The label that a classifier gives an example, and why.
-
-    Attributes:
-        labels: label -> probability, by falling probability.
-        label: the explained label (default: the most probable).
-        sememes: the ones with the largest effects; empty for models that read none.
-        no_sememes: the reason for empty ``sememes``, or None.
-    """
+    """The label that a classifier gives an example, and why."""
 
     encoder: str
     labels: dict[str, float]
+    """Label -> probability, by falling probability."""
     label: str
+    """The explained label (default: the most probable)."""
     texts: tuple[ReadText, ...]
     sememes: tuple[StrongSememe, ...]
+    """The ones with the largest effects; empty for models that read none."""
     no_sememes: str | None
+    """The reason for empty ``sememes``, or None."""
 
 
 def explain_label(
@@ -121,7 +109,7 @@ def explain_label(
         for name, words, own, places in zip(classifier.texts, cut, ids, found.texts, strict=True)
     ]
     strong = [
-        StrongSememe(name=item.name, word=word.word, text=text.name, place=place, effect=item.effect, gradient=item.gradient)
+        StrongSememe(**dict(item), word=word.word, text=text.name, place=place)
         for text in shown
         for place, word in enumerate(text.words, start=1)
         for item in word.sememes

@@ -23,125 +23,101 @@ _AROUND: Final = 6
 
 
 class LatticeToken(Record):
-    """A token of a sentence.
-
-    Attributes:
-        read_as: the word of the vocabulary that the model read.
-        boundary: the probability that a chunk ends with this token.
-    """
+    """A token of a sentence."""
 
     text: str
     read_as: str
+    """The word of the vocabulary that the model read."""
     known: bool
     boundary: float
+    """The probability that a chunk ends with this token."""
 
 
 class LatticeEdge(Record):
-    """An edge of a lattice.
-
-    Attributes:
-        begin, end: its first token, and the token after its last, from 0.
-        copy_number: number of the chunk's embedding, from 1.
-        probability: posterior of the edge: share of the sentence's probability on paths with this edge.
-        listed: whether the chunk is in the chunk vocabulary; other chunks get their probability from the token model.
-        best: whether it is on the most probable path.
-    """
+    """An edge of a lattice."""
 
     begin: int
     end: int
+    """begin, end: its first token, and the token after its last, from 0."""
     copy_number: int
+    """Number of the chunk's embedding, from 1."""
     text: str
     probability: float
+    """Posterior of the edge: share of the sentence's probability on paths with this edge."""
     listed: bool
+    """True if the chunk is in the chunk vocabulary; other chunks get their probability from the token model."""
     best: bool
+    """True if it is on the most probable path."""
 
 
 class LatticeSentence(Record):
-    """A sentence.
-
-    Attributes:
-        edges: all edges with a posterior of 0.005 or more, and all edges of the most probable path, by beginning, end and copy.
-            The end mark is not shown.
-        viterbi, posterior: its words by the most probable path, and by separate decisions at each boundary.
-        nats: negative logarithm of its probability, end mark included.
-    """
+    """A sentence."""
 
     tokens: tuple[LatticeToken, ...]
     edges: tuple[LatticeEdge, ...]
+    """All edges with a posterior of 0.005 or more, and all edges of the most probable path, by beginning, end and copy. The end
+    mark is not shown."""
     viterbi: tuple[str, ...]
     posterior: tuple[str, ...]
+    """viterbi, posterior: its words by the most probable path, and by separate decisions at each boundary."""
     nats: float
+    """Negative logarithm of its probability, end mark included."""
 
 
 class LatticeExplanation(OfRun):
-    """The words that a lattice model sees in a text.
-
-    Attributes:
-        marginal: the segmentations that the model sums, and the rule that merges states.
-        longest: L, the most tokens of a chunk.
-        copies: the most embeddings of a chunk.
-        sentences: one; several if the text has more tokens than are read at once.
-    """
+    """The words that a lattice model sees in a text."""
 
     marginal: str
+    """The segmentations that the model sums, and the rule that merges states."""
     longest: int
+    """L, the most tokens of a chunk."""
     copies: int
+    """The most embeddings of a chunk."""
     sentences: tuple[LatticeSentence, ...]
+    """One sentence; several if the text has more tokens than are read at once."""
 
 
 class EmbeddingContext(Record):
-    """An occurrence of a word, with the embedding of the largest posterior.
-
-    Attributes:
-        before, after: the tokens around it, as the model reads them.
-        probability: posterior of this embedding among the embeddings of the word.
-    """
+    """An occurrence of a word, with the embedding of the largest posterior."""
 
     before: str
     after: str
+    """before, after: the tokens around it, as the model reads them."""
     probability: float
+    """Posterior of this embedding among the embeddings of the word."""
 
 
 class EmbeddingUse(Record):
-    """One embedding of a word.
-
-    Attributes:
-        number: from 1.
-        sense: the sense that initialised the embedding (part of speech and gloss, or sememes), or None.
-        wins: number of occurrences where this embedding has the largest posterior.
-        mean: its mean posterior over all occurrences.
-        contexts: some of the occurrences in ``wins``, evenly spaced over the text.
-    """
+    """One embedding of a word."""
 
     number: int
+    """The number from 1."""
     sense: str | None
+    """The sense that initialised the embedding (part of speech and gloss, or sememes), or None."""
     wins: int
+    """Number of occurrences where this embedding has the largest posterior."""
     mean: float
+    """Its mean posterior over all occurrences."""
     contexts: tuple[EmbeddingContext, ...]
+    """Some of the occurrences in ``wins``, evenly spaced over the text."""
 
 
 class WordEmbeddings(Record):
-    """The uses of the embeddings of a word (Table 4, Buckman and Neubig 2018).
-
-    Attributes:
-        occurrences: number in the text; inside a longer chunk only the posterior share of the word alone counts.
-    """
+    """The uses of the embeddings of a word (Table 4, Buckman and Neubig 2018)."""
 
     word: str
     occurrences: int
+    """Occurrences in the text; inside a longer chunk only the posterior share of the word alone counts."""
     embeddings: tuple[EmbeddingUse, ...]
 
 
 class EmbeddingsReport(OfRun):
-    """The contexts in which each embedding of some words wins.
-
-    Attributes:
-        split: the text that was searched.
-        words: in the requested order.
-    """
+    """The contexts in which each embedding of some words wins."""
 
     split: str
+    """The text that was searched."""
     words: tuple[WordEmbeddings, ...]
+    """The words in the requested order."""
 
 
 def explain_lattice(run: Path | Run, text: str) -> LatticeExplanation:

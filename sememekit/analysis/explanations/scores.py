@@ -22,24 +22,21 @@ Reals = NDArray[np.float64]
 
 
 class RankingScore(Record):
-    """The fit of the first k sememes of a ranking to the next words.
-
-    Attributes:
-        top: k.
-        any: share of positions where a sememe of the gold word is among the k.
-        recall: mean over positions of (gold sememes among the k) / min(k, number of gold sememes).
-        information: nats of the gold sememes among the k / nats of all gold sememes; -log(count / text) nats a sememe.
-        overlap: share of the k sememes that are the same for two contexts half the text apart; None for one band of positions.
-        above_frequency: ``information`` minus its value for the ranking by training frequency, paired.
-    """
+    """The fit of the first k sememes of a ranking to the next words."""
 
     ranking: str
     top: int
+    """k, the number of first sememes."""
     any: Interval
+    """Share of positions where a sememe of the gold word is among the k."""
     recall: Interval
+    """Mean over positions of (gold sememes among the k) / min(k, number of gold sememes)."""
     information: Interval
+    """Nats of the gold sememes among the k / nats of all gold sememes; -log(count / text) nats a sememe."""
     overlap: float | None = None
+    """Share of the k sememes that are the same for two contexts half the text apart; None for one band of positions."""
     above_frequency: Interval | None = None
+    """``information`` minus its value for the ranking by training frequency, paired."""
 
 
 class BandScores(Record):
@@ -69,38 +66,27 @@ class SememeBand(Record):
 @final
 @dataclass(frozen=True)
 class Gold:
-    """The gold sememes: the sememes of the next words.
+    """The gold sememes: the sememes of the next words."""
 
-    Attributes:
-        keys: sorted numbers word * K + sememe, one for each pair of a word and a sememe of any of its senses.
-        num_sememes: K.
-        possible_K: whether the sememe can be gold; only such sememes are ranked and drawn.
-        size_V: sememes of each word.
-        count_K: tokens that have each sememe, by the counts of the vocabulary.
-        nats_K: -log(``count_K`` / all tokens), 0 at least.
-        nats_V: sum of ``nats_K`` over the sememes of each word.
-    """
-
-    keys: Integers
-    num_sememes: int
-    possible_K: NDArray[np.bool_]
-    size_V: Integers
-    count_K: Integers
-    nats_K: Reals
-    nats_V: Reals
+    keys: Integers  # sorted numbers word * K + sememe, one for each pair of a word and a sememe of any of its senses
+    num_sememes: int  # K
+    possible_K: NDArray[np.bool_]  # whether the sememe can be gold; only such sememes are ranked and drawn
+    size_V: Integers  # sememes of each word
+    count_K: Integers  # tokens that have each sememe, by the counts of the vocabulary
+    nats_K: Reals  # -log(``count_K`` / all tokens), 0 at least
+    nats_V: Reals  # sum of ``nats_K`` over the sememes of each word
 
     @classmethod
     def of(cls, graph: SememeGraph, counts: NDArray[np.integer]) -> Gold:
         """Return the gold of a graph and the counts (V,) of its words. Words with sememes by rule, such as ``<unk>``, are never
         gold and are not counted. Sememes of such words alone are not ranked."""
         words, sememes = word_sememes(graph)
-        from_lexicon = np.array([entry.is_from_lexicon for entry in graph.entries()], dtype=np.bool_)
-        count_K = sememe_counts(graph, np.where(from_lexicon, counts, 0))
+        count_K = sememe_counts(graph, np.where(graph.from_lexicon, counts, 0))
         nats_K = -np.log(np.maximum(count_K, 1) / max(counts.sum(), 1))
         return cls(
             keys=words * graph.num_sememes + sememes,
             num_sememes=graph.num_sememes,
-            possible_K=np.bincount(sememes[from_lexicon[words]], minlength=graph.num_sememes) > 0,
+            possible_K=np.bincount(sememes[graph.from_lexicon[words]], minlength=graph.num_sememes) > 0,
             size_V=np.bincount(words, minlength=graph.num_words),
             count_K=count_K,
             nats_K=np.maximum(nats_K, 0.0),

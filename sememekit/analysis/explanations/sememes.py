@@ -21,26 +21,23 @@ from sememekit.tasks.writing import Predictor
 
 
 class ContextSememe(Record):
-    """A sememe in a context.
-
-    Attributes:
-        gate: q, 0 to 1: activation of the sememe in the context (Eq. (4), Gu et al. 2018).
-        at_rest: q for an empty context: the sigmoid of the gate's bias.
-        mass: m, the sum of p(sense | context) over the senses with the sememe, 0 to 1.
-        mean: n, the mean mass over the text or counts in ``Explanation.mean``.
-        rise: m - n.
-        lift: m / n; None if n is 0, as for a sememe that no counted word has.
-        count: number of tokens with the sememe, by the counts of the vocabulary.
-    """
+    """A sememe in a context."""
 
     name: str
     gate: float
+    """q, 0 to 1: activation of the sememe in the context (Eq. (4), Gu et al. 2018)."""
     at_rest: float
+    """q for an empty context: the sigmoid of the gate's bias."""
     mass: float
+    """m, the sum of p(sense | context) over the senses with the sememe, 0 to 1."""
     mean: float
+    """n, the mean mass over the text or counts in ``Explanation.mean``."""
     rise: float
+    """m - n."""
     lift: float | None
+    """m / n; None if n is 0, as for a sememe that no counted word has."""
     count: int
+    """Number of tokens with the sememe, by the counts of the vocabulary."""
 
 
 _SPELLED_OUT: Final = (
@@ -54,19 +51,16 @@ PARTS_OF_SPEECH: Final = {short: name for short, _, name in (pair.partition(" ")
 
 
 class SenseShare(Record):
-    """One sense of a predicted word.
-
-    Attributes:
-        share: p(sense) / p(word), 0 to 1; the shares of a word sum to one.
-        prior: the share in an empty context, if requested.
-        label: part of speech and gloss where the lexicon has them, otherwise the sememes.
-        sememes: by falling gain (``rise``).
-    """
+    """One sense of a predicted word."""
 
     share: float
+    """p(sense) / p(word), 0 to 1; the shares of a word sum to one."""
     prior: float | None = None
+    """The share in an empty context, if requested."""
     label: str
+    """Part of speech and gloss where the lexicon has them, otherwise the sememes."""
     sememes: tuple[ContextSememe, ...]
+    """The sememes by falling gain (``rise``)."""
 
     @property
     def title(self) -> str:
@@ -79,17 +73,14 @@ class SenseShare(Record):
 
 
 class SememeViews(Record):
-    """The sememes of one context by each of three rankings.
-
-    Attributes:
-        expected: sememes with the largest gain above 0.
-        sememes: the largest gates (Table 5, Gu et al. 2018).
-        raised: the largest increases of a gate over its value at rest.
-    """
+    """The sememes of one context by each of three rankings."""
 
     expected: tuple[ContextSememe, ...] = ()
+    """Sememes with the largest gain above 0."""
     sememes: tuple[ContextSememe, ...] = ()
+    """The largest gates (Table 5, Gu et al. 2018)."""
     raised: tuple[ContextSememe, ...] = ()
+    """The largest increases of a gate over its value at rest."""
 
 
 @final
@@ -193,20 +184,17 @@ LEAST_MOVED: Final = 0.1
 
 
 class PredictedWord(Record):
-    """A word that may come next.
-
-    Attributes:
-        probability: p(word | context).
-        source: the lexicon or rule that its senses come from; None for models without senses.
-        annotated: whether any lexicon or rule knows the word; None for models without senses.
-        senses: by falling share; empty for models without senses.
-    """
+    """A word that may come next."""
 
     word: str
     probability: float
+    """p(word | context)."""
     source: str | None = None
+    """The lexicon or rule that its senses come from; None for models without senses."""
     annotated: bool | None = None
+    """True if any lexicon or rule knows the word; None for models without senses."""
     senses: tuple[SenseShare, ...] = ()
+    """The senses by falling share; empty for models without senses."""
 
     @property
     def is_told_apart(self) -> bool:
@@ -216,20 +204,17 @@ class PredictedWord(Record):
 
 
 class AskedWord(Record):
-    """A requested word, in the whole sentence.
-
-    Attributes:
-        word: as a word that may come next.
-        rank: of the word's probability among all words, from 1.
-        tags: its senses by the method ``combined`` of ``SenseTagger``; empty for models without senses.
-        accuracy: sentences on the measured accuracy of this method.
-    """
+    """A requested word, in the whole sentence."""
 
     word: PredictedWord
+    """The word, as a word that may come next."""
     rank: int
+    """The rank of the word's probability among all words, from 1."""
     right: tuple[str, ...]
     tags: tuple[SenseTag, ...]
+    """Its senses by the method ``combined`` of ``SenseTagger``; empty for models without senses."""
     accuracy: tuple[str, ...]
+    """Sentences on the measured accuracy of this method."""
 
 
 def known_word(run: Run, word: str) -> int:

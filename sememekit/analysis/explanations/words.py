@@ -37,17 +37,14 @@ BLANKS: Final = "blanks"
 
 
 class ContextWord(Record):
-    """One word of the context.
-
-    Attributes:
-        word: the given word, or a word from the segmenter.
-        read_as: the word of the vocabulary that the model read in its place.
-        known: whether the model knows the word; it reads other words as the unknown word.
-    """
+    """One word of the context."""
 
     word: str
+    """The given word, or a word from the segmenter."""
     read_as: str
+    """The word of the vocabulary that the model read in its place."""
     known: bool
+    """True if the model knows the word; it reads other words as the unknown word."""
 
 
 class SenseChange(ChangedSense):
@@ -76,27 +73,24 @@ class ChangedSememe(Record):
 
 
 class Explanation(OfRun, SememeViews):
-    """The words that a model expects after a context, and why; without sememes for models without senses.
-
-    Attributes:
-        run: the run, with the overlay if there is one.
-        context: the words as the model read them.
-        segmentation: the method that cut the context into words.
-        words: the most probable next words, by falling probability.
-        mean: the text or counts of the mean masses; None without masses.
-        min_count: sememes of fewer tokens are uncertain.
-        no_senses: the reason if there are no senses, otherwise None.
-        asked: the requested word, or None.
-    """
+    """The words that a model expects after a context, and why; without sememes for models without senses. ``run`` names the
+    overlay, too, if there is one."""
 
     decoder: str
     context: tuple[ContextWord, ...]
+    """The words as the model read them."""
     segmentation: str
+    """The method that cut the context into words."""
     words: tuple[PredictedWord, ...]
+    """The most probable next words, by falling probability."""
     mean: str | None = None
+    """The text or counts of the mean masses; None without masses."""
     min_count: int = MIN_COUNT
+    """Sememes of fewer tokens are uncertain."""
     no_senses: str | None
+    """The reason if there are no senses, otherwise None."""
     asked: AskedWord | None = None
+    """The requested word, or None."""
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -105,41 +99,31 @@ class Explanation(OfRun, SememeViews):
 
 
 class OverlayExplanation(Explanation):
-    """An explanation with an overlay, and the differences from the explanation without the overlay.
-
-    Attributes:
-        before: the explanation of the run as it was trained.
-        changed_words: words with changed senses, by falling difference of their probabilities.
-        changed_sememes: sememes that a changed sense has before or after, by falling difference of their probabilities; empty
-            for models without senses.
-    """
+    """An explanation with an overlay, and the differences from the explanation without the overlay."""
 
     overlay: str
     before: Explanation
+    """The explanation of the run as it was trained."""
     changes: tuple[SenseChange, ...]
     changed_words: tuple[ChangedWord, ...]
+    """Words with changed senses, by falling difference of their probabilities."""
     changed_sememes: tuple[ChangedSememe, ...]
+    """Sememes that a changed sense has before or after, by falling difference of their probabilities; empty for models without
+    senses."""
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """The predictions of a run after a context.
-
-    Attributes:
-        best: ids of the most probable words.
-        predicted: id -> word, for the most probable and the requested words.
-        shares: number of a sense -> its share, for these words.
-        sememes: all, in the order of the graph; None for models without senses.
-    """
+    """The predictions of a run after a context."""
 
     run: Run
     context: tuple[ContextWord, ...]
     segmentation: str
     log_probs_V: Tensor
-    best: list[int]
-    predicted: dict[int, PredictedWord]
-    shares: dict[int, float]
-    sememes: list[ContextSememe] | None
+    best: list[int]  # ids of the most probable words
+    predicted: dict[int, PredictedWord]  # id -> word, for the most probable and the requested words
+    shares: dict[int, float]  # number of a sense -> its share, for these words
+    sememes: list[ContextSememe] | None  # all, in the order of the graph; None for models without senses
     mean: str | None
 
 

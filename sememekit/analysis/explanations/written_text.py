@@ -27,37 +27,29 @@ TOP_SEMEMES = 5
 
 
 class WrittenWord(SememeViews):
-    """One word of the text that was written.
-
-    Attributes:
-        word: as it is shown; ``read_as`` is the word of the vocabulary, if it differs.
-        probability: p(word | source, words before).
-        attention: weight of each word of the source, in its order; they sum to one.
-        expected, sememes, raised: as in ``SememeViews``, for the word at this place before it is known (Table 6, Gu et al.
-            2018); empty for models without senses.
-        senses: of the word, by falling share; empty for models without senses.
-    """
+    """One word of the text that was written, with views for its place before it is known (Table 6, Gu et al. 2018), which are
+    empty for models without senses."""
 
     word: str
+    """The word as it is shown; ``read_as`` is the word of the vocabulary, if it differs."""
     read_as: str
     probability: float
+    """p(word | source, words before)."""
     attention: tuple[float, ...]
+    """Weight of each word of the source, in its order; they sum to one."""
     senses: tuple[SenseShare, ...] = ()
+    """Senses of the word, by falling share; empty for models without senses."""
 
 
 class WritingExplanation(OfRun):
-    """The text that a model wrote for a source, and why.
-
-    Attributes:
-        source: the words of the source; ``unknown`` has the source words that the model does not know.
-        read_words: number of source words, from the first, that the model read (``task.read_words``).
-        no_senses: the reason if there are no sememes, otherwise None.
-    """
+    """The text that a model wrote for a source, and why."""
 
     decoder: str
     source: tuple[str, ...]
+    """The words of the source; ``unknown`` has the source words that the model does not know."""
     unknown: tuple[str, ...]
     read_words: int
+    """Number of source words, from the first, that the model read (``task.read_words``)."""
     words: tuple[WrittenWord, ...]
     nats: float
     ended: bool
@@ -65,6 +57,7 @@ class WritingExplanation(OfRun):
     mean: str | None = None
     min_count: int = MIN_COUNT
     no_senses: str | None
+    """The reason if there are no sememes, otherwise None."""
 
 
 class RereadWord(Record):
@@ -76,16 +69,13 @@ class RereadWord(Record):
 
 
 class ChangedPlace(Record):
-    """A word with changed senses at a place of the original text, before and after; ranks are among all words, from 1.
-
-    Attributes:
-        place: position in the text, from 1; ``written`` is the word there.
-        word: the word whose annotation is changed.
-    """
+    """A word with changed senses at a place of the original text, before and after; ranks are among all words, from 1."""
 
     place: int
+    """Position in the text, from 1; ``written`` is the word there."""
     written: str
     word: str
+    """The word whose annotation is changed."""
     probability_before: float
     probability_after: float
     rank_before: int
@@ -93,19 +83,16 @@ class ChangedPlace(Record):
 
 
 class OverlayWriting(WritingExplanation):
-    """The text that a model wrote with an overlay, and the differences from the original run.
-
-    Attributes:
-        before: the explanation of the run as it was trained.
-        text: each word of the text of ``before``, under both models.
-        changed_words: the changed words at each place of ``text``, by falling difference of their probabilities.
-    """
+    """The text that a model wrote with an overlay, and the differences from the original run."""
 
     overlay: str
     before: WritingExplanation
+    """The explanation of the run as it was trained."""
     changes: tuple[ChangedSense, ...]
     text: tuple[RereadWord, ...]
+    """Each word of the text of ``before``, under both models."""
     changed_words: tuple[ChangedPlace, ...]
+    """The changed words at each place of ``text``, by falling difference of their probabilities."""
 
 
 def explain_writing(

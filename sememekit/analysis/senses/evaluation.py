@@ -21,23 +21,19 @@ from sememekit.runs.run import OfRun, Run
 
 RANDOM: Final = "at random"
 FIRST: Final = "first sense of the lexicon"
-PRIOR: Final = "sense prior of the model"
 ORACLE: Final = "commonest sense of each word (oracle)"
 
 
 class SenseAccuracy(Record):
-    """Accuracy of a method or a baseline.
-
-    Attributes:
-        micro: share of the targets, with a bootstrap over targets.
-        macro: mean over words of the share of their targets, with a bootstrap over words.
-        above_random: ``micro`` minus the accuracy at random, paired over targets.
-    """
+    """Accuracy of a method or a baseline."""
 
     name: str
     micro: Interval
+    """Share of the targets, with a bootstrap over targets."""
     macro: Interval
+    """Mean over words of the share of their targets, with a bootstrap over words."""
     above_random: Interval
+    """``micro`` minus the accuracy at random, paired over targets."""
 
 
 class WordAccuracy(Record):
@@ -50,22 +46,19 @@ class WordAccuracy(Record):
 
 
 class SenseScores(OfRun):
-    """Report of ``evaluate_senses``.
-
-    Attributes:
-        left_out: targets that cannot be scored, by cause.
-        rows: the requested method, the other methods, then the baselines.
-        stored: whether the measurement was stored beside the run, where ``tag`` reads it.
-    """
+    """Report of ``evaluate_senses``."""
 
     gold: str
     method: Method
     sources: tuple[str, ...]
     targets: int
     left_out: tuple[LeftOut, ...]
+    """Targets that cannot be scored, by cause."""
     rows: tuple[SenseAccuracy, ...]
+    """The requested method, the other methods, then the baselines."""
     words: tuple[WordAccuracy, ...]
     stored: bool
+    """True if the measurement was stored beside the run, where ``tag`` reads it."""
 
 
 def evaluate_senses(
@@ -146,11 +139,11 @@ def _scorable(
             names = inventory.names(word)
             right = gold_reading.matching_senses(target.sense, names)
             if not line.known[target.position]:
-                cause = gold_reading.UNKNOWN_WORD
+                cause = "word outside the vocabulary"
             elif not inventory.graph.entry(word).is_from_lexicon:
-                cause = gold_reading.NOT_ANNOTATED
+                cause = "word without annotation in the lexicon"
             elif len(names) < 2 or not right:
-                cause = gold_reading.NO_SENSE if len(names) > 1 else gold_reading.ONE_SENSE
+                cause = "sense that the lexicon lacks" if len(names) > 1 else "word with one sense in the lexicon"
             else:
                 yield _Scored(target, line.ids, place, len(names), right)
         if cause is not None:
@@ -167,7 +160,8 @@ def _correct(tagger: SenseTagger, method: Method, scored: Sequence[_Scored], pro
     for done, ([word], one) in enumerate(zip(tagged, scored, strict=True), start=1):
         logs = {name: word.log_probabilities(name) for name in names}
         if "lift" in tagger.parts:
-            logs[PRIOR] = word.parts["share"] - word.parts["lift"] if "lift" in word.parts else np.zeros(one.senses)
+            prior = word.parts["share"] - word.parts["lift"] if "lift" in word.parts else np.zeros(one.senses)
+            logs["sense prior of the model"] = prior
         for name, values in logs.items():
             found.setdefault(name, []).append(float(int(values.argmax()) in one.right))
         found[RANDOM].append(len(one.right) / one.senses)

@@ -14,31 +14,19 @@ FORMATS: Final = (
     "lines of SememeWSD ({'context': [...], 'target_word': ..., 'target_position': 0, 'sense': {...}}), a table with the "
     "columns sentence, word, position, sense, or CoNLL-U with Sense= or Sememes= in MISC"
 )
-OUTSIDE: Final = "position outside the sentence"
-OTHER_WORD: Final = "another word at the position"
-UNKNOWN_WORD: Final = "word outside the vocabulary"
-NOT_ANNOTATED: Final = "word without annotation in the lexicon"
-ONE_SENSE: Final = "word with one sense in the lexicon"
-NO_SENSE: Final = "sense that the lexicon lacks"
 _TARGET: Final = "<target>"
 _COLUMNS: Final = ("sentence", "word", "position", "sense")
 
 
 @dataclass(frozen=True)
 class GoldTarget:
-    """A word in a sentence, with its gold sense.
+    """A word in a sentence, with its gold sense."""
 
-    Attributes:
-        line: of the file, from 1.
-        position: of the word, from 0; valid only after a check by ``misplaced``.
-        sense: the sememes of the sense, or its number in the lexicon, from 1.
-    """
-
-    line: int
+    line: int  # of the file, from 1
     words: tuple[str, ...]
-    position: int
+    position: int  # of the word, from 0; valid only after a check by ``misplaced``
     word: str
-    sense: frozenset[str] | int
+    sense: frozenset[str] | int  # the sememes of the sense, or its number in the lexicon, from 1
 
 
 class LeftOut(Record):
@@ -62,8 +50,8 @@ def left_out(name: str, causes: Mapping[str, Sequence[GoldTarget]]) -> tuple[Lef
 def misplaced(target: GoldTarget) -> str | None:
     """Return the cause if the sentence does not have the word at the position, else None."""
     if not 0 <= target.position < len(target.words):
-        return OUTSIDE
-    return None if target.words[target.position] == target.word else OTHER_WORD
+        return "position outside the sentence"
+    return None if target.words[target.position] == target.word else "another word at the position"
 
 
 def matching_senses(gold: frozenset[str] | int, senses: Sequence[frozenset[str]]) -> frozenset[int]:

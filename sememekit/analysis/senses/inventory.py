@@ -23,15 +23,10 @@ Reals = NDArray[np.float64]
 
 
 class Substitutes(NamedTuple):
-    """Words that can substitute for a sense, by falling weight, then by falling count.
+    """Words that can substitute for a sense, by falling weight, then by falling count."""
 
-    Attributes:
-        words: (n,) ids.
-        weights: (n,) squared overlap of the sememes, 0 to 1.
-    """
-
-    words: NDArray[np.int64]
-    weights: Reals
+    words: NDArray[np.int64]  # (n,) ids
+    weights: Reals  # (n,) squared overlap of the sememes, 0 to 1
 
 
 @final
@@ -70,9 +65,8 @@ class SenseInventory:
     @cached_property
     def _words_of_set(self) -> list[NDArray[np.int64]]:
         """Mask the words of lexicons; words with sememes by rule, such as ``<unk>``, cannot be substitutes."""
-        from_lexicon = np.array([entry.is_from_lexicon for entry in self.graph.entries()], dtype=np.bool_)
-        from_lexicon &= True if self._lent is None else self._lent
-        senses = np.flatnonzero(from_lexicon[self.graph.word_of_sense])
+        lent = self.graph.from_lexicon & (True if self._lent is None else self._lent)
+        senses = np.flatnonzero(lent[self.graph.word_of_sense])
         order = senses[np.argsort(self.graph.sense_set[senses], kind="stable")]
         bounds = np.cumsum(np.bincount(self.graph.sense_set[senses], minlength=self.graph.num_sets))
         return np.split(self.graph.word_of_sense[order], bounds[:-1])
@@ -87,7 +81,7 @@ class SenseInventory:
 
     def is_ambiguous(self, word: int) -> bool:
         """Return whether a lexicon gives the word several senses."""
-        return len(self.senses(word)) > 1 and self.graph.entry(word).is_from_lexicon
+        return len(self.senses(word)) > 1 and bool(self.graph.from_lexicon[word])
 
     def _substitutes_of(self, sense: int) -> Substitutes:
         """Return the substitutes of a sense with sememes A: words with a sense B where |A ∩ B| / |A ∪ B| is at least

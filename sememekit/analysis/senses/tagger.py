@@ -44,17 +44,11 @@ METHODS: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class ReadLine:
-    """A line as a model reads it.
+    """A line as a model reads it."""
 
-    Attributes:
-        ids: word ids; an unknown word may have several ids.
-        place: for each word of the line, the position of its first id in ``ids``.
-        known: for each word, whether it is in the vocabulary.
-    """
-
-    ids: tuple[int, ...]
-    place: tuple[int, ...]
-    known: tuple[bool, ...]
+    ids: tuple[int, ...]  # word ids; an unknown word may have several ids
+    place: tuple[int, ...]  # for each word of the line, the position of its first id in ``ids``
+    known: tuple[bool, ...]  # for each word, whether it is in the vocabulary
 
 
 @final
@@ -92,17 +86,12 @@ class LineReader:
 
 @dataclass(frozen=True)
 class TaggedWord:
-    """A word of a line.
+    """A word of a line."""
 
-    Attributes:
-        senses: n, the number of its senses.
-        parts: part -> (n,) log-probabilities of its senses, such as "share"; empty for a word that was not requested.
-        nats: surprisal; None where nothing predicts the word.
-    """
-
-    senses: int
+    senses: int  # n, the number of its senses
+    # part -> (n,) log-probabilities of its senses, such as "share"; empty for a word that was not requested
     parts: Mapping[str, Reals]
-    nats: float | None
+    nats: float | None  # surprisal; None where nothing predicts the word
 
     def log_probabilities(self, method: Method) -> Reals:
         """(n,) normalised log-probabilities of the senses by a method."""

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from sememekit.analysis.score import ScoredToken
 from sememekit.analysis.senses.inventory import SenseInventory, inventory_of
 from sememekit.analysis.senses.tagger import METHODS, LineReader, Method, SenseTagger, TaggedWord
 from sememekit.config import Record
@@ -25,23 +26,20 @@ FILE: Final = "senses.json"
 
 
 class Measurement(Record):
-    """Measured accuracy of a method on a gold set.
-
-    Attributes:
-        weights: SHA-256 of the weights of the model.
-        method, sources: arguments of ``evaluate_senses``; each method and lexicon has a separate measurement.
-        gold, gold_sha256: name and hash of the file.
-        targets, micro, macro: as in ``SenseScores``.
-    """
+    """Measured accuracy of a method on a gold set."""
 
     weights: str
+    """SHA-256 of the weights of the model."""
     method: str
     sources: tuple[str, ...]
+    """method, sources: arguments of ``evaluate_senses``; each method and lexicon has a separate measurement."""
     gold: str
     gold_sha256: str
+    """gold, gold_sha256: name and hash of the file."""
     targets: int
     micro: Interval
     macro: Interval
+    """targets, micro, macro: as in ``SenseScores``."""
 
     @property
     def sentence(self) -> str:
@@ -82,47 +80,30 @@ _LINES_AT_ONCE: Final = 32
 
 
 class SenseTag(Record):
-    """One sense of a word in a sentence.
-
-    Attributes:
-        number: place of the sense among the senses of the word, from 1, in the order of the lexicon.
-        label: part of speech and gloss where the lexicon has them, otherwise the sememes.
-    """
+    """One sense of a word in a sentence."""
 
     number: int
+    """Place of the sense among the senses of the word, from 1, in the order of the lexicon."""
     label: str
+    """Part of speech and gloss where the lexicon has them, otherwise the sememes."""
     sememes: tuple[str, ...]
     probability: float
 
 
-class TaggedToken(Record):
-    """A word of a text.
+class TaggedToken(ScoredToken):
+    """A word of a text with its senses; ``read_as`` may be several words that the model read in its place."""
 
-    Attributes:
-        sentence, position: line of the input and word of the line, from 1.
-        read_as: the words that the model read in its place.
-        nats: surprisal; None where nothing predicts the word.
-        senses: by falling probability; empty where no lexicon knows the word.
-    """
-
-    sentence: int
-    position: int
-    token: str
-    read_as: str
-    nats: float | None
     senses: tuple[SenseTag, ...]
+    """The senses by falling probability; empty where no lexicon knows the word."""
 
 
 class TagHeader(OfRun):
-    """The model and method that tagged, with their measured accuracy.
-
-    Attributes:
-        measured: accuracies of these weights with this method and these lexicons, stored by ``eval --senses``.
-    """
+    """The model and method that tagged, with their measured accuracy."""
 
     method: Method
     sources: tuple[str, ...]
     measured: tuple[Measurement, ...]
+    """Accuracies of these weights with this method and these lexicons, stored by ``eval --senses``."""
 
     def sentences(self) -> list[str]:
         """Return the header as lines of text."""

@@ -19,57 +19,55 @@ START = "<s>"
 class ExampleSet:
     """A data set of examples. A subclass sets the attributes; it needs methods only for special file formats.
 
-        class Reviews(ExampleSet):
-            texts, headers = ("text",), (("text", "review"),)
-            columns = ("text", "label")
-
-    Attributes:
-        texts: the name of each text of an example, in the order in which a task takes them.
-        headers: for each text the possible names of its column (or key of JSON lines), best first.
-        label_headers: possible names of the label; empty for examples without labels.
-        columns: the order of columns in tables without a header, by the names of ``texts`` and "label".
-        labels: the allowed labels by id; None for the sorted labels of train.
-        spelled: other spellings of labels.
-        left_out: labels whose examples are counted and left out.
-        beside: for parallel files, the beginning of the name of each, in the order of ``columns``; otherwise empty.
-        split_names: for each split the possible parts of its file name, in lower case, between ``.``, ``_`` and ``-``.
-        break_mark: whether ``<br />`` stands for white space.
-        segmenters, normalisation, default_lexicon, cuts_latin: as in ``Corpus``.
-        marks: words inserted between the parts of a text, which no segmenter cuts.
-        keeps_text: whether source words and references are stored beside the ids.
-        predicted: the text that models predict word by word, followed by ``</s>``; None for labels.
-        vocabulary_of_train: whether the vocabulary is counted on train alone; otherwise on all splits.
-        held_out_stays_out: whether training examples that occur in valid or test are counted and left out.
-        test_only: whether the set is a test set, which needs the vocabulary of other data.
-        parts: file names of a set that is already divided, so that none of these files is divided; otherwise empty.
-        part_begins: first bytes of these files.
-        proportions, in_order: proportions for dividing one file, and whether to divide it in file order.
+    class Reviews(ExampleSet):
+        texts, headers = ("text",), (("text", "review"),)
+        columns = ("text", "label")
     """
 
     texts: ClassVar[tuple[str, ...]]
+    """The name of each text of an example, in the order in which a task takes them."""
     headers: ClassVar[tuple[tuple[str, ...], ...]]
+    """For each text the possible names of its column (or key of JSON lines), best first."""
     label_headers: ClassVar[tuple[str, ...]] = ("label",)
+    """Possible names of the label; empty for examples without labels."""
     columns: ClassVar[tuple[str, ...]]
+    """The order of columns in tables without a header, by the names of ``texts`` and "label"."""
     labels: ClassVar[tuple[str, ...] | None] = None
+    """The allowed labels by id; None for the sorted labels of train."""
     spelled: ClassVar[Mapping[str, str]] = {}
+    """Other spellings of labels."""
     left_out: ClassVar[frozenset[str]] = frozenset()
+    """Labels whose examples are counted and left out."""
     beside: ClassVar[tuple[str, ...]] = ()
+    """For parallel files, the beginning of the name of each, in the order of ``columns``; otherwise empty."""
     split_names: ClassVar[Mapping[str, tuple[str, ...]]] = SPLIT_NAMES
+    """For each split the possible parts of its file name, in lower case, between ``.``, ``_`` and ``-``."""
     break_mark: ClassVar[bool] = False
+    """True if ``<br />`` stands for white space."""
     segmenters: ClassVar[tuple[str, ...]] = ("english", "english-cased", "none", "jieba", "fmm", "characters", "sentencepiece")
     normalisation: str = "white space to one blank"
     default_lexicon: ClassVar[str | None] = None
     cuts_latin: ClassVar[bool] = False
+    """segmenters, normalisation, default_lexicon, cuts_latin: as in ``Corpus``."""
     marks: ClassVar[tuple[str, ...]] = ()
+    """Words inserted between the parts of a text, which no segmenter cuts."""
     keeps_text: ClassVar[bool] = False
+    """True if source words and references are stored beside the ids."""
     predicted: ClassVar[int | None] = None
+    """The text that models predict word by word, followed by ``</s>``; None for labels."""
     vocabulary_of_train: ClassVar[bool] = False
+    """True if the vocabulary is counted on train alone; otherwise on all splits."""
     held_out_stays_out: ClassVar[bool] = False
+    """True if training examples that occur in valid or test are counted and left out."""
     test_only: ClassVar[bool] = False
+    """True if the set is a test set, which needs the vocabulary of other data."""
     parts: ClassVar[tuple[str, ...]] = ()
+    """File names of a set that is already divided, so that none of these files is divided; otherwise empty."""
     part_begins: ClassVar[bytes] = b""
+    """First bytes of these files."""
     proportions: ClassVar[tuple[int, int, int]] = (90, 5, 5)
     in_order: ClassVar[bool] = False
+    """proportions, in_order: proportions for dividing one file, and whether to divide it in file order."""
 
     def default_source(self) -> Path | None:
         """Return the default file; None if a file is required."""

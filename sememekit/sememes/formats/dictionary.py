@@ -191,7 +191,7 @@ class DictionaryReader(LexiconReader):
         builder = LexiconBuilder(origin.path)
         for line, reason in origin.skipped:
             builder.skip(line, reason)
-        function_words = FunctionWordsReader(Path(FunctionWordsReader.default_path()), FunctionWordsReader.Settings()).read()
+        function_words = FunctionWordsReader(Path(FunctionWordsReader.default_path), FunctionWordsReader.Settings()).read()
         grammatical = 0
         for one, sememes in zip(definitions, chosen.sememes, strict=True):
             closed = () if sememes else sememes_of_function_words(one.text, function_words)

@@ -46,10 +46,7 @@ class OpenLexiconReader(LexiconReader):
     """Reads a folder of the open lexicon; ``sememekit lookup --check`` shows all faults of one."""
 
     format_name = "open"
-
-    @classmethod
-    def default_path(cls) -> str:
-        return str(resources_folder() / "lexicon")
+    default_path = str(resources_folder() / "lexicon")
 
     def read(self) -> Lexicon:
         # any fatal fault is an error that names the first and the number of the others
@@ -69,10 +66,7 @@ class FunctionWordsReader(OpenLexiconReader):
     """Our list of English function words and of corpus marks for numbers, unknown words and sentence ends."""
 
     format_name = "function-words"
-
-    @classmethod
-    def default_path(cls) -> str:
-        return str(resources_folder() / "lexicon" / "english")
+    default_path = str(resources_folder() / "lexicon" / "english")
 
 
 def scan_open_lexicon(folder: Path) -> OpenScan:

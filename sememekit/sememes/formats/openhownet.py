@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sememekit.errors import DataError
+from sememekit.files.reading import at_home
 from sememekit.sememes.formats.records import bag_of_definition
 from sememekit.sememes.formats.restricted_pickle import load_plain_pickle
 from sememekit.sememes.lexicon import Lexicon, LexiconBuilder, LexiconReader, Sense, Side
@@ -33,16 +34,13 @@ class OpenHowNetReader(LexiconReader):
     """Reads the dictionary with a restricted unpickler; members of a zip are read by name and nothing is extracted."""
 
     format_name = "openhownet"
+    default_path = "~/.openhownet/resources"
 
     class Settings(LexiconReader.Settings):
         """``side`` as for hownet. ``yes_download``: fetch the resources with OpenHowNet's downloader if they are absent."""
 
         side: Side = "chinese"
         yes_download: bool = False
-
-    @classmethod
-    def default_path(cls) -> str:
-        return str(Path.home() / ".openhownet" / "resources")
 
     settings: Settings
 
@@ -107,10 +105,8 @@ class OpenHowNetReader(LexiconReader):
     def _download(self) -> str:
         """Fetch with OpenHowNet's own downloader; returns a note with size and hash. Raises DataError: another folder was asked
         for, the package is not installed, or the download failed."""
-        if str(self.path) != self.default_path():
-            raise DataError(
-                f"openhownet {self.path}: --yes-download writes to {self.default_path()}; give 'openhownet' without a path"
-            )
+        if self.path != (usual := at_home(self.default_path)):
+            raise DataError(f"openhownet {self.path}: --yes-download writes to {usual}; give 'openhownet' without a path")
         try:
             from OpenHowNet import Download
         except ImportError:

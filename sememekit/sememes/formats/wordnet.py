@@ -13,10 +13,7 @@ class WordNetReader(LexiconReader):
     """
 
     format_name = "wordnet"
-
-    @classmethod
-    def default_path(cls) -> str:
-        return str(DEBIAN)
+    default_path = str(DEBIAN)
 
     def read(self) -> Lexicon:
         folder = wordnet_folder(str(self.path))
