@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 import gc
-import importlib.machinery
 import inspect
+import os
+import tempfile
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -97,7 +98,9 @@ def _changes(tree: ast.AST) -> Iterator[tuple[Any, str, tuple[int, int], bool]]:
         for changed in _changed(node):
             yield node, changed, lines, imported
         match node:
-            case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test) if isinstance(test, _PLAIN):
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test) if isinstance(test, _PLAIN) and not _typing(
+                test
+            ):
                 yield test, f"not {ast.unparse(test)}", (test.lineno, test.end_lineno or test.lineno), imported
 
 
@@ -129,6 +132,11 @@ _GUARDS = {"strict", "stacklevel"}
 """Arguments that a result never depends on: they only make a mistake elsewhere an exception, or a message clearer."""
 _PLAIN = ast.Name | ast.Attribute | ast.Call
 """Conditions without an operator of their own."""
+
+
+def _typing(test: ast.expr) -> bool:
+    """What is imported for types alone can be imported when the code runs, too."""
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
 
 
 def _reads(value: ast.expr, name: str) -> bool:
@@ -166,16 +174,25 @@ def of_room(room: str) -> list[Mutant]:
     return [mutant for mutant in every if mutant.key not in known]
 
 
+_IN_PLACE = """
+from importlib.machinery import SourceFileLoader
+
+def in_place(path, text, original=SourceFileLoader.get_code):
+    def get_code(self, name):
+        return compile(text, self.path, "exec", dont_inherit=True) if self.path == path else original(self, name)
+    SourceFileLoader.get_code = get_code
+
+"""
+"""What makes a process import a text instead of a file."""
+
+
 def compile_in_place(mutant: Mutant) -> None:
-    """From now on this process imports the mutant instead of its file."""
-    original = importlib.machinery.SourceFileLoader.get_code
-
-    def get_code(self: importlib.machinery.SourceFileLoader, name: str) -> Any:
-        if Path(self.path) == mutant.path:
-            return compile(mutant.text, self.path, "exec", dont_inherit=True)
-        return original(self, name)
-
-    importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[method-assign,assignment]
+    """From now on this process, and those that it starts, import the mutant instead of its file."""
+    script = f"{_IN_PLACE}in_place({str(mutant.path)!r}, {mutant.text!r})\n"
+    exec(script, {})
+    folder = tempfile.mkdtemp(dir=os.environ.get("PYTEST_DEBUG_TEMPROOT"))
+    Path(folder, "sitecustomize.py").write_text(script, encoding="utf-8")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH")]))
 
 
 def swap_code(mutant: Mutant) -> bool:

@@ -18,10 +18,44 @@ from tests.mutate_room import DEFAULTS, BrokenTestsError, survivors
 
 ELSEWHERE = {
     "analysis": ["tests/analysis", "tests/commands"],
+    "commands": [
+        "tests/commands",
+        "tests/analysis/test_predict.py",
+        "tests/claims/test_ledger_page.py",
+        "tests/runs/test_extend.py",
+        "tests/serve/test_command.py",
+    ],
     "jobs": ["tests/commands", "tests/claims"],
     "files": ["tests/test_files.py", "tests/test_typed.py", "tests/commands/test_folders.py"],
     "layers": ["tests/layers", "tests/encoders", "tests/decoders"],
-    "runs": ["tests/runs", "tests/commands/test_on_engines.py"],
+    "protocols": ["tests/protocols", "tests/analysis/test_adaptation.py"],
+    "reports": [
+        "tests/reports/test_charts.py",
+        "tests/reports/test_figures.py",
+        "tests/reports/test_pages.py",
+        "tests/reports/test_terminal.py",
+        "tests/claims/test_ledger_page.py",
+        "tests/commands/test_report.py",
+        "tests/commands/test_sharing.py",
+    ],
+    "runs": [
+        "tests/runs",
+        "tests/analysis/test_lattices.py",
+        "tests/analysis/test_overlay.py",
+        "tests/analysis/test_published.py",
+        "tests/analysis/test_score.py",
+        "tests/commands/test_attack_chinese_runs.py",
+        "tests/commands/test_attack_runs.py",
+        "tests/commands/test_augment_share.py",
+        "tests/commands/test_cluster_update.py",
+        "tests/commands/test_on_engines.py",
+        "tests/commands/test_settings.py",
+        "tests/commands/test_sharing.py",
+        "tests/commands/test_writing.py",
+        "tests/training/test_checkpoint.py",
+        "tests/training/test_run_integrity.py",
+        "tests/training/test_start_from.py",
+    ],
 }
 """Rooms whose tests are not, or not only, in a folder of that name."""
 

@@ -15,9 +15,9 @@ import signal
 import sys
 import tempfile
 import threading
-import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ import pytest
 
 from tests.mutants import ROOT, Mutant, compile_in_place, swap_code
 from tests.mutate_guard import write_only_below
+from tests.mutate_wait import NEVER, wait_for
 
 PACKAGE = str(ROOT / "sememekit") + os.sep
 DEFAULTS = "tests/config/test_defaults.py::test_defaults_and_limits_change_on_purpose_alone"
@@ -48,7 +49,7 @@ def survivors(sample: list[Mutant], tests: list[str], tell: Callable[[str], None
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PYTEST_DEBUG_TEMPROOT"] = folder  # children leave their files
         host = _Host(sample, Path(folder) / "host.json", tell, traced)
-        code, output = _child(lambda: _pytest(tests, host), _NEVER)
+        code, output = _child(lambda: _pytest(tests, host), NEVER)
         if code != pytest.ExitCode.OK or not host.found.exists():
             raise BrokenTestsError(_complaints(code, output))
         found = json.loads(host.found.read_text(encoding="utf-8"))
@@ -57,7 +58,8 @@ def survivors(sample: list[Mutant], tests: list[str], tell: Callable[[str], None
         room, lives = Room(**found["room"]), {int(number): survives for number, survives in found["lives"].items()}
         late = [number for number in range(len(sample)) if number not in lives]
         for module in room.modules if late else ():
-            importlib.import_module(module)
+            with suppress(ImportError):  # a module that must not be the first of its package
+                importlib.import_module(module)
         for number in late[:1]:
             room.check(sample[number])
         for number in late:
@@ -162,10 +164,13 @@ class Room:
         lines = self.lines.get(str(mutant.path), {})
         first, last = (0, sys.maxsize) if mutant.imported else mutant.lines
         tests = {test for line, tests in lines.items() if first <= int(line) <= last for test in tests}
-        if mutant.imported:
-            tests |= {test for test in self.seconds if test.startswith(DEFAULTS)}
+        if mutant.imported:  # a test may read nothing but a constant
+            near = {_file(test) for test in tests}
+            tests |= {test for test in self.seconds if test.startswith(DEFAULTS) or _file(test) in near}
         if not self.traced or (mutant.imported and not lines):
             tests = set(self.seconds)
+        if not tests:  # other processes may run its lines, of which the tracer knows nothing
+            tests = {test for others in lines.values() for test in others}
         files: dict[str, float] = {}
         for test in tests:
             files[_file(test)] = files.get(_file(test), 0.0) + self.seconds[test]
@@ -223,7 +228,7 @@ class _Host:
             self._write({"room": room, "lives": {}, "failed": "; ".join(seen.failed)})
             return 0
 
-        _child(trace, _NEVER, loud=True)
+        _child(trace, NEVER, loud=True)
         found = json.loads(self.found.read_text(encoding="utf-8"))
         if not found["failed"]:
             found["lives"] = self._try(session, tests, Room(**found["room"]))
@@ -304,7 +309,6 @@ _CRASHED = 70
 _NOT_SWAPPED = 71
 _IMPORTS = 30.0
 """Seconds of the processor for importing and collecting."""
-_NEVER = 7 * 24 * 3600.0
 
 
 def _cpu_seconds() -> float:
@@ -315,7 +319,7 @@ def _cpu_seconds() -> float:
 def _child(work: Callable[[], int], limit: float, *, loud: bool = False) -> tuple[int, str]:
     """The exit code of a fork, and what it wrote, unless it is ``loud`` and writes to where its parent does.
 
-    It is killed after ``limit`` seconds of the processor; one that waits for ever, after many more on a clock.
+    It is killed after ``limit`` seconds of the processor, or when it does nothing any more.
     """
     with tempfile.TemporaryFile() as written:
         child = os.fork()
@@ -336,20 +340,10 @@ def _child(work: Callable[[], int], limit: float, *, loud: bool = False) -> tupl
             finally:
                 sys.stdout.flush()
                 os._exit(code)
-        code = _wait(child, limit)
+        code = wait_for(child, limit)
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)  # what it left behind
         written.seek(0)
         output = written.read().decode(errors="replace")
     assert code != _CRASHED, f"pytest itself failed in a child:\n{output}"
     return code, output
-
-
-def _wait(child: int, limit: float) -> int:
-    end = time.monotonic() + 600 + 100 * limit  # a busy machine gives a child few of them
-    while time.monotonic() < end:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.02)
-    os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return -signal.SIGKILL

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.machinery
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +19,7 @@ from tests.config.test_defaults import ROOMS
 from tests.mutants import ROOT, Mutant, mutants, swap_code
 from tests.mutate import TESTS, interval
 from tests.mutate_room import DEFAULTS, Room
+from tests.mutate_wait import wait_for
 
 TEXT = """
 def decorated(function):
@@ -46,6 +49,7 @@ def raise_it(bad):
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     (tmp_path / "mutated_thing.py").write_text(TEXT, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
     monkeypatch.setattr(
         importlib.machinery.SourceFileLoader, "get_code", importlib.machinery.SourceFileLoader.get_code
     )  # put back afterwards
@@ -85,6 +89,13 @@ def test_code_is_swapped_in_functions_that_others_hold_already(module: Any) -> N
     assert twice([1, 2]) == 11.5
 
 
+def test_another_process_imports_the_mutant_too(module: Any) -> None:
+    assert swap_code(mutant(module, "part * by", "part / by"))
+    script = f"import sys; sys.path.insert(0, {str(Path(module.__file__).parent)!r}); import mutated_thing as m"
+    script += "; print(m.twice([1, 2]))"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "11.5\n"
+
+
 def test_code_that_holds_other_functions_is_not_swapped(module: Any) -> None:
     text = TEXT.replace("function(*values) + 10", "10")
     assert not swap_code(replace(mutant(module, "10", "20"), text=text)), "a function that reads less around it"
@@ -99,13 +110,15 @@ def test_a_mutant_is_given_to_the_tests_that_run_its_lines_those_of_quick_files_
     one = Mutant(path, 7, "", "", "", "", lines=(7, 8), imported=False)
     lines = {"6": ["a::no"], "7": ["slow::x", "a::z"], "8": ["a::y"], "9": ["a::no"]}
     defaults = f"{DEFAULTS}[thing]"
-    seconds = {"slow::x": 3.0, "a::y": 1.0, "a::z": 0.5, "a::no": 0.1, defaults: 0.2}
+    seconds = {"slow::x": 3.0, "a::y": 1.0, "a::z": 0.5, "a::no": 0.1, "a::constant": 0.4, "b::x": 0.1, defaults: 0.2}
     room = Room(seconds, {str(path): lines}, [])
     assert room.of(one) == ["a::z", "a::y", "slow::x"]
-    assert room.of(replace(one, imported=True)) == [defaults, "a::no", "a::z", "a::y", "slow::x"]
+    assert room.of(replace(one, imported=True)) == [defaults, "a::no", "a::constant", "a::z", "a::y", "slow::x"]
     assert room.of(replace(one, path=ROOT / "other.py")) == []
-    assert room.of(replace(one, path=ROOT / "other.py", imported=True)) == [defaults, "a::no", "a::z", "a::y", "slow::x"]
-    assert replace(room, lines={}, traced=False).of(one) == [defaults, "a::no", "a::z", "a::y", "slow::x"]
+    assert room.of(replace(one, lines=(70, 80))) == ["a::no", "a::z", "a::y", "slow::x"], "another process may run them"
+    everything = ["b::x", defaults, "a::no", "a::constant", "a::z", "a::y", "slow::x"]
+    assert room.of(replace(one, path=ROOT / "other.py", imported=True)) == everything
+    assert replace(room, lines={}, traced=False).of(one) == everything
 
 
 def test_the_tests_of_every_room_are_there() -> None:
@@ -122,6 +135,14 @@ def test_the_tests_of_every_room_are_there() -> None:
 def test_the_interval_of_wilson() -> None:
     assert interval(37, 40) == pytest.approx((0.8014, 0.9742), abs=1e-4)
     assert interval(0, 0) == (0.0, 1.0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mutants are tried on Linux")
+@pytest.mark.parametrize(("does", "code"), [("time.sleep(600)", -signal.SIGKILL), ("sys.exit(7)", 7)])
+def test_a_child_that_does_nothing_is_not_waited_for(does: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.mutate_wait._IDLE", 1.0)
+    with subprocess.Popen([sys.executable, "-c", f"import sys, time\n{does}"]) as child:
+        assert wait_for(child.pid, 1000.0) == code
 
 
 def test_a_mutant_changes_no_file_outside_of_its_folders(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def prepare_words(out: Path, drawn: Drawn, sources: tuple[str, ...], segmenter: 
 
 
 def _write(path: Path, lines: Sequence[str]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(exist_ok=True)
     replace_file(path, ("\n".join(lines) + "\n").encode())
     return path
 

@@ -105,7 +105,7 @@ def run_trial(
         _do(step, say, asked_to_stop, run)
     with _alone(trial.steps[-1].made, say, asked_to_stop):
         result = _result(trial, _times_beside(trial.run))
-        trial.result.parent.mkdir(parents=True, exist_ok=True)
+        trial.result.parent.mkdir(exist_ok=True)
         replace_file(trial.result, sealed(result))
 
 
@@ -126,7 +126,7 @@ def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callab
 
 
 def _time(timing: Timing, say: Callable[[str], None], run: _Run) -> None:
-    timing.result.parent.mkdir(parents=True, exist_ok=True)
+    timing.result.parent.mkdir(exist_ok=True)
     costs: tuple[list[float], list[float]] = ([], [])
     made: dict[str, Any] = {}
     for _ in range(TURNS):
@@ -201,7 +201,6 @@ def _train(step: Step, say: Callable[[str], None], run: _Run) -> None:
     if begun:
         step = Step(step.kind, (*step.words, "--resume"), step.made)
     say(step.shell())
-    step.made.parent.mkdir(parents=True, exist_ok=True)
     spent: list[float] = []
     try:
         run(step, spent)

@@ -150,7 +150,7 @@ def _targets_in_cache(
         order = torch.arange(high - low, device=keys.device)
         distance = order[-rows:, None] - order
         for window in windows:
-            near = slice(-min(window + rows, high - low), None)
+            near = slice(-(window + rows), None)
             unseen = (distance[:, near] < 1) | (distance[:, near] > window)
             other = unseen | (past_words[:, None, near] != target)
             for theta in thetas:

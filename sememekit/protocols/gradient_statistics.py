@@ -126,7 +126,7 @@ def statistics_for(
         )
     statistics = gather_statistics(task, tokens, segment=segment, progress=progress)
     tensors = {name: tensor.cpu().contiguous() for name, tensor in statistics.root_mean_square.items()}
-    metadata = {"signature": json.dumps(signature, sort_keys=True), "num_batches": str(statistics.num_batches)}
+    metadata = {"signature": json.dumps(signature), "num_batches": str(statistics.num_batches)}
     metadata["sha256"] = _checksum(dict(sorted(tensors.items())), metadata["num_batches"])
     replace_file(file, safetensors.torch.save(tensors, metadata=metadata))
     return statistics

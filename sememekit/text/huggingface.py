@@ -47,7 +47,7 @@ def local_folder(name: str, use: str) -> Path:
     if folder.is_dir():
         return folder
     told = f"{use}: {name!r} is no folder"
-    if not name or name.count("/") > 1 or name.startswith((".", "/", "~")):
+    if name.count("/") > 1 or name.startswith((".", "/", "~")):
         raise ConfigError(f"{told}; give the folder of a model, with config.json and tokenizer.json")
     hub = needed("huggingface_hub", use)
     try:

@@ -198,7 +198,7 @@ def read_stream(
         position, end, inside_long, last_is_whole = span.start, span.end, not span.starts_line, span.ends_line
     carried = b""
     held: Piece | None = None  # of a line that goes on
-    while position < end or carried:
+    while True:
         asked = min(cap - len(carried), end - position)
         got = file.readline(asked)
         offset = position - len(carried)
@@ -328,7 +328,7 @@ def place(span: Span, offset: int) -> str:
     line = 1
     left = offset
     with span.path.open("rb") as file:
-        while left > 0 and (block := file.read(min(left, 1 << 20))):
+        while block := file.read(min(left, 1 << 20)):
             line += block.count(b"\n")
             left -= len(block)
     return f"{span.name}:{line}"

@@ -10,9 +10,9 @@ import pytest
 
 from sememekit.analysis.evaluate_ppl import PerplexityReport, evaluate_ppl
 from sememekit.errors import ConfigError
-from sememekit.protocols.adaptation import Adaptation, Tuning
+from sememekit.protocols.adaptation import DYNAMIC_TUNING_TOKENS, Adaptation, Tuning, read_adaptation
 from sememekit.protocols.cache import CacheGrid, CacheSettings
-from sememekit.protocols.dynamic import DynamicGrid, DynamicSettings
+from sememekit.protocols.dynamic import DynamicGrid, DynamicSettings, dynamic_settings
 
 CACHE = CacheSettings(theta=0.5, weight=0.15, window=20)
 STEPS = DynamicSettings(rate=0.002, decay=0.01, epsilon=0.001)
@@ -124,3 +124,72 @@ def test_settings_that_lead_away_are_never_the_best(run: Path) -> None:
     assert PerplexityReport.model_validate_json(report.model_dump_json()) == report
     with pytest.raises(ConfigError, match="no rate of the grid around 1e"):
         ask(run, grid, dynamic=STEPS.model_copy(update={"rate": 1e30}))
+
+
+def test_settings_that_were_given_are_kept_and_the_others_tuned() -> None:
+    typed = [
+        "cache.theta=0.5",
+        "cache.start=full-window",
+        "dynamic.rate=0.01",
+        "dynamic.statistics_tokens=220",
+        "tune.tokens=60",
+    ]
+    found = read_adaptation(typed, cache=True, dynamic=True, tune=True)
+    assert found == Adaptation(
+        cache=CacheSettings(theta=0.5, start="full-window"),
+        dynamic=dynamic_settings(rate=0.01),
+        tuning=Tuning(tokens=60, cache=CacheGrid(thetas=(0.5,), start="full-window"), dynamic=DynamicGrid(rates=(1.0,))),
+        statistics_tokens=220,
+    )
+    assert read_adaptation() is None
+    assert read_adaptation(cache=True) == Adaptation(cache=CacheSettings())
+    assert read_adaptation(dynamic=True, tune=True) == Adaptation(dynamic=DynamicSettings(), tuning=Tuning())
+    given = {"theta": 0.3, "weight": 0.2, "window": 7}
+    found = read_adaptation([f"cache.{key}={value}" for key, value in given.items()], cache=True, tune=True)
+    assert found is not None
+    assert found.tuning is not None
+    assert found.tuning.cache == CacheGrid(thetas=(0.3,), weights=(0.2,), windows=(7,))
+
+
+@pytest.mark.parametrize(
+    ("typed", "flags", "message"),
+    [
+        (["cache.theta=0.3"], {"dynamic": True}, r"^--set cache.theta: of no use without --cache"),
+        (["dynamic.rate=1"], {"cache": True}, r"^--set dynamic.rate: of no use without --dynamic"),
+        (["tune.tokens=9"], {"cache": True}, r"^--set tune.tokens: of no use without --tune"),
+        ([], {"tune": True}, r"^--tune: of no use without --cache, --dynamic or both"),
+        (["tune.tokens=1"], {"cache": True, "tune": True}, r"--set tune: key 'tokens'.*2.*given 1"),
+    ],
+)
+def test_a_setting_without_its_flag_is_refused(typed: list[str], flags: dict[str, bool], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read_adaptation(typed, **flags)
+
+
+def test_steps_are_tuned_on_the_first_tokens_and_a_cache_alone_on_all(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert DYNAMIC_TUNING_TOKENS == 30_000
+    monkeypatch.setattr("sememekit.protocols.adaptation.DYNAMIC_TUNING_TOKENS", 50)
+    small = Tuning(
+        cache=CacheGrid(thetas=(0.1,), weights=(0.1,), windows=(9,)), dynamic=DynamicGrid(rates=(1.0,), decays=(1.0,))
+    )
+    seen: list[tuple[str, int, int]] = []
+    found = {
+        name: evaluate_ppl(
+            run,
+            adaptation=Adaptation(tuning=small, statistics_tokens=220, **how),
+            device="cpu",
+            progress=lambda *told: seen.append(told),
+        )
+        for name, how in (("cache", {"cache": CACHE}), ("steps", {"dynamic": STEPS}))
+    }
+    reports = {name: one.adaptation.tuning for name, one in found.items() if one.adaptation and one.adaptation.tuning}
+    static = evaluate_ppl(run, split="valid", batch_size=1, device="cpu")
+    assert {name: one.tokens for name, one in reports.items()} == {"cache": static.tokens + 1, "steps": 50}
+    assert reports["cache"].static_perplexity == pytest.approx(static.perplexity, rel=1e-12)
+    assert reports["cache"].dynamic is None
+    assert reports["steps"].cache is None
+    assert reports["cache"].at_the_edge == reports["steps"].at_the_edge == (), "one value has no edges"
+    assert ("tokens for tuning the cache", static.tokens, static.tokens) in seen
+    assert ("settings of the steps", 1, 1) in seen
+    assert found["steps"].adaptation is not None
+    assert found["steps"].adaptation.statistics_batches == 1, "220 tokens in 100 columns are two rows"

@@ -85,6 +85,14 @@ def test_a_folder_of_seeds_has_a_row_for_each_and_their_mean(seeds: Path) -> Non
     assert cached["figures"]["perplexity"]["mean"] != figure["mean"]
 
 
+def test_one_seed_has_no_standard_deviation(seeds: Path, tmp_path: Path) -> None:
+    shutil.copytree(seeds / "seed-2", tmp_path / "seed-2")
+    report = evaluate_seeds(tmp_path)
+    figure = report.figures["perplexity"]
+    assert (report.seeds, figure.sd, len(figure.values)) == ((2,), None, 1)
+    assert figure.mean == pytest.approx(figure.values[0])
+
+
 def test_a_table_for_a_paper_has_names_a_caption_and_all_groupings(softmax: Path, sdlm: Path, tmp_path: Path) -> None:
     files = ["--csv", str(tmp_path / "words.csv"), "--latex", str(tmp_path / "words.tex")]
     both = ["evaluate-ppl", str(softmax), str(sdlm), "--by", "senses", "--names", "LSTM & co,SDLM", "--caption", "50 % more"]

@@ -298,7 +298,11 @@ def test_an_edge_that_is_rare_with_and_without_the_end_mark_counts_both_together
 
 
 def test_embeddings_win_in_contexts_that_hold_the_word(copies: Path, run: Path, tmp_path: Path) -> None:
-    report = explain_embeddings(copies, ["吃", "无"], split="test", contexts=3)
+    seen: list[tuple[str, int, int]] = []
+    report = explain_embeddings(copies, ["吃", "无"], split="test", contexts=3, progress=lambda *told: seen.append(told))
+    assert [done for _, done, _ in seen] == sorted({done for _, done, _ in seen})
+    assert seen[-1][1] == seen[-1][2]
+    assert {(stage, total) for stage, _, total in seen} == {("sentences", seen[-1][2])}
     eats = report.words[0]
     assert eats.occurrences == sum(use.wins for use in eats.embeddings) > 0
     assert sum(use.mean for use in eats.embeddings) == pytest.approx(1.0)

@@ -149,6 +149,21 @@ def test_tiny_results_that_are_not_counted_are_told(tmp_path: Path) -> None:
     assert (done.exit_code, done.stderr) == (0, "")
 
 
+def test_a_page_gets_the_ledger_between_its_marks(tmp_path: Path) -> None:
+    page, whole = tmp_path / "page.md", tmp_path / "whole.md"
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
+    typed = ["reproduce", "report", "--from", str(DOCS / "claims"), "--into", str(page), "--markdown", str(whole)]
+    done = CliRunner().invoke(app, typed)
+    assert (done.exit_code, done.stderr) == (0, ""), "all that stands there is counted, also times"
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith(f"before\n{BEGIN}\n")
+    assert text.endswith(f"{END}\nafter\n")
+    assert "\nold\n" not in text
+    rows = [line for line in whole.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    assert [line for line in text.splitlines() if line.startswith("|")] == rows
+    assert len(rows) > 100
+
+
 def test_a_page_that_is_not_there_is_told_with_the_lines_that_it_needs(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     done = CliRunner().invoke(app, ["reproduce", "report", "--from", str(DOCS / "claims"), "--into", str(page)])

@@ -72,12 +72,14 @@ def test_english_side_goes_to_the_formats_that_have_one(prepared: Path, sources:
     assert report.statistics.words_without_annotation == ("苹果",)
 
 
-def test_edges_dropped_are_told(prepared: Path, sources: list[str], tmp_path: Path) -> None:
+def test_edges_dropped_are_told(prepared: Path, sources: list[str], tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
     report = build_sememe_graph(sources, prepared, tmp_path / "graph.json", drop_edges=0.5, seed=3)
     again = build_sememe_graph(sources, prepared, tmp_path / "again.json", drop_edges=0.5, seed=3)
     assert "2 of 4 annotations removed" in report.history[0]
     assert again.fingerprint == report.fingerprint
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "graph.json").read_bytes()
+    build_sememe_graph([sources[1], sources[1]], prepared, tmp_path / "twice.json", drop_edges=0.5)
+    assert not recwarn.list, "a dropped word is no reason to leave a source out"
 
 
 def test_the_same_lexicon_name_twice(prepared: Path, sources: list[str], tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""What an option is worth when it is not typed: the default of the function that the command calls."""
+"""What an option is worth when it is not typed: the default of the function that the command calls, and ``defaults.txt``.
+
+After a change on purpose: ``python -m tests.commands.test_defaults``
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.commands.test_flags import LEAVES
+
+FROZEN = Path(__file__).with_name("defaults.txt")
 CALLED = {
     "build_sememe_graph": "jobs.build_sememe_graph:build_sememe_graph",
     "cluster_update": "jobs.cluster_update:cluster_update",
@@ -41,6 +48,25 @@ def test_a_command_and_its_function_agree(name: str) -> None:
     assert {key: typed[key] for key in both} == {key: called[key] for key in both}
 
 
+def described() -> list[str]:
+    """One line for each option that has a default or limits, or that takes more than a value."""
+    lines = []
+    for name, command in LEAVES.items():
+        for param in command.params:
+            default = None if callable(param.default) else param.default
+            limits = [getattr(param, end, None) for end in ("min", "max")]
+            told = [] if default in (None, False, ()) else [f"= {default}"]
+            told += [f"from {limits[0]} to {limits[1]}"] if limits != [None, None] else []
+            told += ["required"] * param.required + ["repeatable"] * bool(getattr(param, "multiple", False))
+            if told:
+                lines.append(f"{name} {param.opts[0]}: {', '.join(told)}")
+    return lines
+
+
+def test_defaults_and_limits_change_on_purpose_alone() -> None:
+    assert described() == FROZEN.read_text(encoding="utf-8").splitlines(), f"on purpose? then: python -m {__spec__.name}"
+
+
 def test_the_help_of_a_command_imports_no_other() -> None:
     """In a process of its own, as any other test may have imported them."""
     script = """
@@ -59,3 +85,7 @@ def test_the_help_of_a_command_imports_neither_torch_nor_numpy(name: str) -> Non
     script = f"import sys, sememekit.commands.{name}; print(sorted({{'torch', 'numpy', 'jieba'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+if __name__ == "__main__":
+    FROZEN.write_text("".join(f"{line}\n" for line in described()), encoding="utf-8")

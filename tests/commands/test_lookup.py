@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,8 +12,11 @@ from typer.testing import CliRunner
 from sememekit.commands._program import app
 from sememekit.config import resources_folder
 from sememekit.errors import DataError
+from sememekit.files import typed
 from sememekit.sememes.lookup import check_open_lexicon, lookup
+from sememekit.sememes.searching import DumpReport
 from sememekit.sememes.special_tokens import UNKNOWN
+from tests.small_run import Place
 
 
 @pytest.fixture
@@ -158,3 +163,70 @@ def test_the_example_of_the_help_page_is_a_word_of_the_open_lexicon() -> None:
     page = CliRunner().invoke(app, ["lookup", "--help"]).stdout
     word = next(line.split()[2] for line in page.splitlines() if line.strip().startswith("sememekit lookup "))
     assert lookup(word).senses
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("a b c", r"give one WORD, or two for their similarity, and not 3; --suggest takes any number"),
+        ("a b c --similar", r"give one WORD, or two for their similarity, and not 3"),
+        ("a b --similar", r"give one WORD, or two for their similarity, and not 2"),
+        ("a --check", r"give one of WORD, --sememe, .*, and not WORD with --check"),
+        ("a --graph g --source open", r"give --graph or --source, not both"),
+        ("a --graph g --side english", r"--side is of lexicons, and a graph has its words; leave it out with --graph"),
+        ("a --top 3", r"--top needs --sememe, --similar, --suggest or --diff; leave it out"),
+        ("--sememe a --graph g", r"--graph needs WORD, two words, --similar, --pairs, --suggest or --change; leave it out"),
+        ("a --vectors v", r"--vectors needs --suggest; leave it out"),
+        ("--check --source open", r"--check is of the open lexicon alone; leave --source out"),
+        ("--change a --graph", r"--change takes two values, and --graph was taken for one"),
+        ("--diff open --source open --source open", r"--diff compares one --source with another lexicon; merge several"),
+        ("--suggest", r"--suggest needs WORD..., or --unannotated-of DATA"),
+        ("--suggest a --unannotated-of d", r"--suggest needs WORD..., or --unannotated-of DATA"),
+    ],
+)
+def test_options_that_do_not_go_together_are_usage_errors(given: str, message: str) -> None:
+    result = CliRunner().invoke(app, ["lookup", *given.split()])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert re.search(message, " ".join(re.sub("[│╭╮╰╯─]", " ", result.stderr).split())), result.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "shown", "after"),
+    [
+        ("教师", "human|人", ""),
+        ("教师 教学", "similarity", ""),
+        ("教师 --similar", "教学", "shared sememes stand in brackets"),
+        ("--sememe 教", "教师", "next: sememekit lookup WORD --similar"),
+        ("--suggest 女教师 --top 1", "教", "next: --dump FILE writes them as a table"),
+    ],
+)
+def test_each_question_has_its_answer_and_what_to_type_next(
+    sources: list[str], given: str, shown: str, after: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hints: list[tuple[str, bool]] = []
+    monkeypatch.setattr("sememekit.commands.lookup.hint", lambda text, quiet: hints.append((text, quiet)))
+    arguments = ["lookup", *given.split(), "--source", sources[0]]
+    result = CliRunner().invoke(app, arguments)
+    assert (result.exit_code, shown in result.stdout) == (0, True), result.stdout + result.stderr
+    assert hints == ([(after, False)] if after else [])
+    quiet = CliRunner().invoke(app, [*arguments, "--quiet"])
+    assert (quiet.stdout, quiet.stderr, hints[1:]) == (result.stdout, "", [(after, True)] if after else [])
+    assert json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
+
+
+@pytest.mark.parametrize(("word", "named"), [("苹果", "苹果#1"), ("梨", "梨")])
+def test_a_word_of_a_graph_can_be_changed_next(place: Place, word: str, named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sense has a number where there are several."""
+    hints: list[str] = []
+    monkeypatch.setattr("sememekit.commands.lookup.hint", lambda text, quiet: hints.append(text))
+    assert CliRunner().invoke(app, ["lookup", word, "--graph", str(place.graph)]).exit_code == 0
+    assert hints == [f"next: {typed('sememekit', 'lookup', '--change', named, '+SEMEME -SEMEME', '--graph', place.graph)}"]
+
+
+def test_renamed_sememes_are_told_beside_a_table_and_not_beside_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = DumpReport(file="all.tsv", sources=("open",), words=3, senses=4, renamed=2)
+    monkeypatch.setattr("sememekit.sememes.searching.dump_lexicons", lambda *given, side: report)
+    told = "blanks in the names of 2 sememes are written as _\n"
+    for more, expected in ((["--json"], ""), ([], told), (["--quiet"], "")):
+        result = CliRunner().invoke(app, ["lookup", "--dump", str(tmp_path / "all.tsv"), *more])
+        assert (result.exit_code, result.stderr) == (0, expected)

@@ -22,7 +22,7 @@ from sememekit.jobs.seeds import train_seeds
 from sememekit.jobs.steps import call
 from sememekit.jobs.sweep import sweep
 from sememekit.jobs.train import train
-from sememekit.signals import Stopped
+from sememekit.signals import Stopped, StopRequest
 from sememekit.training import EpochReport, Report, RunFolder
 from tests.attack import toys
 from tests.commands import attacks
@@ -175,6 +175,26 @@ def test_an_attack_has_the_same_bits_whatever_the_workers(engine: str, files: di
     assert (tmp_path / "there" / "examples.jsonl").read_bytes() == (tmp_path / "here" / "examples.jsonl").read_bytes()
     assert there.rates == here.rates
     assert not (tmp_path / "there" / ".parts").exists()
+
+
+def test_a_stopped_attack_on_an_engine_goes_on_here_to_the_same_bits(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sememekit.jobs.attack._EXAMPLES", 1)
+    attacks.run(files, tmp_path / "here")
+    asked, seen = StopRequest(), list[tuple[str, int, int]]()
+    asked.note()
+    options = {
+        "engine": "tests.engines.work:HereUntilStopped",
+        "asked_to_stop": asked,
+        "progress": lambda *told: seen.append(told),
+    }
+    assert attacks.run(files, tmp_path / "there", workers=2, **options).stopped
+    total, done = (len(AttackFolder.open(tmp_path / name).results()) for name in ("here", "there"))
+    assert 1 <= done < total
+    assert seen[-1] == ("examples", done, total)
+    assert not attack(attacks.VICTIM, out=tmp_path / "there", resume=True).stopped
+    assert (tmp_path / "there" / "examples.jsonl").read_bytes() == (tmp_path / "here" / "examples.jsonl").read_bytes()
 
 
 def test_a_killed_worker_loses_no_finished_example(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +17,14 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.files import RunWarning
 from sememekit.jobs import quickstart_text as texts
 from sememekit.jobs.quickstart import MOST_EPOCHS, _graph, _lattice, _table, contexts_of, quickstart, text_summary
-from sememekit.jobs.train import TrainReport, train
-from sememekit.jobs.trainings import Trained, train_all
+from sememekit.jobs.train import Position, TrainReport, train
+from sememekit.jobs.trainings import Trained, train_all, train_there
 from sememekit.reports.quickstart import QuickstartReport, parts, report_page
-from sememekit.training import Report
+from sememekit.training import EpochReport, Report
 from tests.commands.processes import play_processes
 from tests.commands.test_quickstart import row
 from tests.pages import check_page
+from tests.small_run import Place
 
 WORDS = (
     "去年",
@@ -52,8 +55,8 @@ def lines(count: int, blank: str, words: tuple[str, ...] = WORDS, length: int = 
 def own(tmp_path: Path, text: str, share: float = 1.0) -> tuple[Path, texts.Drawn]:
     """An output folder and the text as it is drawn for it."""
     file, out = tmp_path / "mine.txt", tmp_path / "out"
+    out.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
-    out.mkdir(exist_ok=True)
     return out, texts.draw(file, None, share, 1)
 
 
@@ -118,14 +121,15 @@ def test_a_text_in_another_encoding_and_one_that_is_not_there_are_errors(tmp_pat
     assert not (tmp_path / "third").exists()
 
 
-def test_the_share_of_a_large_text_keeps_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "mine.txt"
-    file.write_text(lines(100, " "), encoding="utf-8")
+def test_the_share_of_a_large_text_keeps_the_time(tmp_path: Path) -> None:
+    """It is that of two megabytes."""
+    file, line = tmp_path / "mine.txt", "word" * 2499 + "end\n"
+    file.write_text(line * 200, encoding="utf-8")
     assert texts.draw(file, None, None, 1).share == 1.0
-    monkeypatch.setattr(texts, "LARGEST_FILE", int(file.stat().st_size * 0.8))
+    file.write_text(line * 250, encoding="utf-8")
     found = texts.draw(file, None, None, 1)
     assert found.share == pytest.approx(0.8, abs=0.001)
-    assert 60 <= len(found.lines) < found.of == 100
+    assert 160 < len(found.lines) < found.of == 250
 
 
 def test_a_lexicon_that_knows_no_word_is_an_error(tmp_path: Path) -> None:
@@ -166,6 +170,13 @@ def test_the_explained_contexts_of_an_own_text_are_of_its_test_split(tmp_path: P
     contexts = contexts_of(data, own=True)
     assert len(contexts) == 3
     assert all(len(context.split()) == 6 and context in held_out for context in contexts)
+
+
+def test_a_sentence_that_a_context_would_hold_whole_is_not_explained(tmp_path: Path) -> None:
+    out, text = own(tmp_path, lines(200, " ", length=6))
+    assert contexts_of(prepared(out, text), own=True) == ()
+    out, text = own(tmp_path / "longer", lines(200, " ", length=7))
+    assert len(contexts_of(prepared(out, text), own=True)) == 3
 
 
 def test_characters_are_read_without_blanks_and_held_out_sentences_keep_their_words(
@@ -231,8 +242,6 @@ def test_a_small_text_is_read_more_often_and_ends_at_the_same_rate(tmp_path: Pat
 
 def test_the_third_model_begins_when_one_of_the_first_two_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes are played by threads of this one, which say when they begin."""
-    import threading
-
     begun: list[str] = []
     released = threading.Event()
     done = Trained(TrainReport.model_construct(stopped=False, run="x"), 1.0)
@@ -264,3 +273,36 @@ def test_the_third_model_begins_when_one_of_the_first_two_is_done(tmp_path: Path
     stopped = train_all(tmp_path, tables, "again", progress, lambda name, report: None, lambda: True)
     assert all(one.report.stopped for one in stopped.values())
     assert begun == ["first", "second", "third"]
+
+
+def test_a_remark_of_several_trainings_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play_processes(monkeypatch)
+    done = Trained(TrainReport.model_construct(stopped=False, run="x"), 1.0)
+
+    def train_there(table: Any, run: Path, messages: Path, *rest: object) -> Trained:
+        for number, remark in enumerate(["of all", f"of {run.name}", "of all"]):
+            (messages / f"{number}.message").write_bytes(pickle.dumps(remark))
+        return done
+
+    monkeypatch.setattr("sememekit.jobs.trainings.train_there", train_there)
+    remarks: list[str] = []
+    tables: dict[str, dict[str, Any]] = {name: {} for name in ("one", "two")}
+    train_all(tmp_path, tables, "", lambda *told: None, lambda *told: None, lambda: False, on_remark=remarks.append)
+    assert sorted(remarks) == ["of all", "of one", "of two"]
+
+
+@pytest.mark.parametrize(("every", "told"), [(0.0, 62), (3600.0, 1)])
+def test_the_position_of_a_training_is_told_now_and_then(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: float, told: int
+) -> None:
+    """At each of 60 steps and when an epoch ends, or once."""
+    monkeypatch.setattr("sememekit.jobs.trainings._TELL_EVERY", every)
+    messages = tmp_path / "messages"
+    messages.mkdir()
+    arguments = (place.table(), tmp_path / "run", messages, None, str(Path.cwd()), False)
+    process = threading.Thread(target=train_there, args=arguments)
+    process.start()
+    process.join()
+    found = [pickle.loads(path.read_bytes()) for path in sorted(messages.glob("*.message"))]
+    assert len([one for one in found if isinstance(one, Position) and one.num_batches]) == told
+    assert [one.epoch for one in found if isinstance(one, EpochReport)] == [1, 2]

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from sememekit.commands import doctor as doctor_module
 from sememekit.commands._program import app
 from sememekit.commands.doctor import Check, doctor
-from sememekit.config import apply_overrides, load_recipe, recipe_names
+from sememekit.config import apply_overrides, list_recipes, load_recipe, recipe_names
 from sememekit.runs.plan import read_plan
 
 runner = CliRunner()
@@ -100,6 +100,14 @@ def test_a_wrong_name_gives_one_clear_line(arguments: list[str], fragment: str) 
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.count("\n") == 1
     assert fragment in result.stderr
+
+
+def test_json_has_characters_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    chinese = list_recipes()[0].model_copy(update={"summary": "词"})
+    monkeypatch.setattr("sememekit.commands.recipes.list_recipes", lambda: [chinese])
+    monkeypatch.setattr("sememekit.commands.recipes.load_recipe", lambda name: {"task": {"name": "词"}})
+    for typed in (["recipes", "list", "--json"], ["recipes", "show", "any", "--json"]):
+        assert '"词"' in runner.invoke(app, typed).stdout
 
 
 def test_the_doctor_looks_at_everything(tmp_path: Path) -> None:

@@ -65,6 +65,9 @@ def test_a_run_without_clusters_has_its_learning_curve(softmax: Path, tmp_path: 
     assert "The life of the clusters" not in outline.headings
     with pytest.raises(ConfigError, match="absent does not exist; type: mkdir -p"):
         report(softmax, html=tmp_path / "absent" / "page.html")
+    report(softmax, html=tmp_path / "page.html", figure=tmp_path / "figure.svg")
+    assert "Learning curve" not in (tmp_path / "figure.svg").read_text(encoding="utf-8"), "a paper has a caption"
+    assert "validation perplexity" in (tmp_path / "figure.svg").read_text(encoding="utf-8")
 
 
 def test_an_epoch_without_a_metric_that_others_have_is_shown(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import lzma
 import os
+import shutil
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -15,14 +17,16 @@ from typing import Any
 
 import pytest
 
+from sememekit import __version__
 from sememekit.claims.chain import Step, Timing, Trial
 from sememekit.engines.base import Engine
 from sememekit.errors import CheckpointError, DataError, EngineError, TrainingError
 from sememekit.files import sole_writer
 from sememekit.jobs import trials as steps
-from sememekit.jobs.steps import Ended, call
+from sememekit.jobs.steps import Ended, call, run_command
 from sememekit.signals import Stopped
 from sememekit.training import EpochReport
+from tests.mutants import ROOT
 
 
 def trial(tmp_path: Path, name: str, run: str = "") -> Trial:
@@ -68,6 +72,19 @@ def test_one_job_is_one_after_the_other(tmp_path: Path, monkeypatch: pytest.Monk
     seen = played(monkeypatch, lambda one, asked: None)
     steps.run_trials([trial(tmp_path, name) for name in "abc"], 1, lambda one, line: None, lambda: False)
     assert seen == [(what, name) for name in "abc" for what in ("begins", "ends")]
+
+
+@pytest.mark.parametrize(("jobs", "threads"), [(1, None), (2, "1")])
+def test_trials_side_by_side_have_one_thread_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int, threads: str | None
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    seen: list[str | None] = []
+    monkeypatch.setattr(
+        steps, "run_trial", lambda one, say, asked, environment, *rest: seen.append(environment.get("OMP_NUM_THREADS"))
+    )
+    steps.run_trials([trial(tmp_path, "a"), trial(tmp_path, "b")], jobs, lambda one, line: None, lambda: False)
+    assert seen == [threads, threads]
 
 
 def test_two_trials_are_never_told_of_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,6 +133,30 @@ def test_the_cpu_time_is_that_of_the_command_alone(tmp_path: Path) -> None:
     assert call(short, lambda: False, dict(os.environ), quiet).startswith("sememekit ")
     beside.join()
     assert 0 < 2 * quiet[0] < busy[0]
+
+
+def test_a_command_has_ended_when_an_error_beside_it_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script, ready = tmp_path / "slow.sh", tmp_path / "ready"
+    script.write_text(f"#!/bin/sh\ntrap 'sleep 0.8; exit 3' TERM\ntouch {ready}\nwhile :; do sleep 0.02; done\n")
+    script.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(script))
+    children: list[subprocess.Popen[bytes]] = []
+
+    class Seen(subprocess.Popen[bytes]):
+        def __init__(self, *given: Any, **more: Any) -> None:
+            super().__init__(*given, **more)
+            children.append(self)
+
+    monkeypatch.setattr("subprocess.Popen", Seen)
+
+    def interrupted() -> bool:
+        if ready.exists():
+            raise KeyboardInterrupt
+        return False
+
+    with pytest.raises(KeyboardInterrupt):
+        run_command([], os.environ, interrupted)
+    assert children[0].returncode == 3
 
 
 def test_what_was_done_before_a_signal_reached_it_is_kept(tmp_path: Path) -> None:
@@ -295,3 +336,14 @@ def test_the_curve_is_of_the_metric_that_the_schedule_watches() -> None:
     epoch = {"epoch": 1, "step": 10, "seconds": 1.0, "rate": 1.0, "valid": {"perplexity": 80.0, "rougeL": 0.18}}
     assert [point.valid for point in steps._curve([{**epoch, "metric": "rougeL"}], 1.0)] == [0.18]
     assert [point.valid for point in steps._curve([epoch], 1.0)] == [80.0], "a run of an earlier version names none"
+
+
+def test_results_name_the_commit_of_a_tree_and_else_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = f"sememekit {__version__}"
+    if shutil.which("git") is not None and (ROOT / ".git").exists():
+        said = subprocess.run(
+            ["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
+        )
+        assert steps._commit() == (said.stdout.strip() or version)
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert steps._commit() == version

@@ -27,7 +27,6 @@ def describe(room: str) -> list[str]:
     lines = {
         f"{kind.__module__.partition('.')[2]}{_inside(kind)}.{key}{_described(kind, key)}"
         for kind in own
-        if kind.__name__.endswith("Settings")
         for key in kind.__annotations__.keys() & kind.model_fields.keys()
     }
     return sorted(lines)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
+import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing import resource_tracker
 from pathlib import Path
@@ -19,7 +21,7 @@ from sememekit.engines.base import Engine, open_engine
 from sememekit.errors import ConfigError, DataError, EngineError
 from sememekit.jobs.trainings import Trainings
 from sememekit.signals import STOPPING
-from tests.engines.work import deaf, double, held, mark_and_die_once, refuse
+from tests.engines.work import deaf, double, held, mark_and_die_once, process_of, refuse, wait_there
 
 SPECS = {"local": "local", "dask": "dask", "slurm": "slurm:cluster=local,timeout_min=60"}
 NEEDS = {"dask": "distributed", "slurm": "submitit"}
@@ -60,6 +62,11 @@ def test_an_error_arrives_as_it_was_raised(engine: Engine) -> None:
         list(engine.map(refuse, [3, 3]))
 
 
+def lines(path: Path) -> int:
+    """Lines of a file; a process that was killed may have left an empty one."""
+    return len(path.read_text().split()) if path.exists() else 0
+
+
 @pytest.mark.parametrize("name", sorted(ENGINES))
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot kill a process by SIGKILL")
 def test_a_killed_process_loses_no_finished_call(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +81,7 @@ def test_a_killed_process_loses_no_finished_call(name: str, tmp_path: Path, monk
             done.update(engine.map(mark_and_die_once, tasks))
     except EngineError:
         assert name != "dask"
-        left = [task for task in tasks if not (tmp_path / f"done-{task[1]}").exists()]
+        left = [task for task in tasks if not lines(tmp_path / f"done-{task[1]}")]
         assert len(left) < 4
         assert tasks[1] in left
         with open_engine(SPECS[name], 2, tmp_path / "engine") as engine:
@@ -82,8 +89,7 @@ def test_a_killed_process_loses_no_finished_call(name: str, tmp_path: Path, monk
     else:
         assert name == "dask"
         assert done == {number: number for number in range(4)}
-    counts = {number: len((tmp_path / f"done-{number}").read_text().split()) for number in range(4)}
-    assert all(counts.values())
+    assert all(lines(tmp_path / f"done-{number}") for number in range(4))
     assert (tmp_path / "died").exists()
 
 
@@ -115,9 +121,22 @@ def test_a_scheduler_of_this_machine_is_encrypted_where_it_can_be(tmp_path: Path
     assert (asked[1]["security"], asked[1]["protocol"]) == (True, "tls://")
 
 
-def test_one_worker_of_this_machine_is_this_process(tmp_path: Path) -> None:
-    with open_engine("local", 1, tmp_path) as engine:
-        assert list(engine.map(lambda number: number + 1, [1, 2])) == [(0, 2), (1, 3)]  # what cannot be pickled
+@pytest.mark.parametrize(("workers", "items"), [(1, [1, 2]), (2, [1]), (2, [])])
+def test_one_worker_or_item_of_this_machine_needs_no_other_process(workers: int, items: list[int], tmp_path: Path) -> None:
+    with open_engine("local", workers, tmp_path) as engine:
+        found = list(engine.map(lambda number: (number, os.getpid()), items))  # what cannot be pickled
+    assert found == [(index, (number, os.getpid())) for index, number in enumerate(items)]
+
+
+@pytest.mark.parametrize(("items", "looked"), [([1], lambda: None), ([1, 2], None)])
+def test_who_looks_or_has_two_items_works_elsewhere(
+    items: list[int], looked: Callable[[], None] | None, tmp_path: Path
+) -> None:
+    """Whoever looks can then stop a long call."""
+    with open_engine("local", 2, tmp_path) as engine:
+        found = dict(engine.map(process_of, items, looked))
+    assert len(found) == len(items)
+    assert os.getpid() not in found.values()
 
 
 @pytest.mark.parametrize(
@@ -182,3 +201,51 @@ def test_a_process_of_this_machine_begins_with_signals_held(tmp_path: Path) -> N
     resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]
     with open_engine("local", 2, tmp_path) as engine:
         assert all(engine.submit(held).result() >= set(STOPPING) for _ in range(2))
+
+
+@pytest.mark.parametrize("name", ["local", "slurm"])
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no Slurm on Windows")
+def test_an_engine_that_is_closed_has_ended_its_calls(name: str, tmp_path: Path) -> None:
+    skip_without(name)
+    with open_engine(SPECS[name], 2, tmp_path) as engine:
+        engine.submit(wait_there, tmp_path / "process")
+        while not (tmp_path / "process").exists():
+            time.sleep(0.02)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "process").read_text()), 0)
+
+
+UNDER_WAY = """
+import sys, time
+from pathlib import Path
+from sememekit.engines.base import open_engine
+from tests.engines.work import wait_there
+
+how, folder = sys.argv[1], Path(sys.argv[2])
+with open_engine("local", 2, folder) as engine:
+    if how == "map":
+        list(engine.map(wait_there, [folder / "0", folder / "1"]))
+    engine.submit(wait_there, folder / "0"), engine.submit(wait_there, folder / "1")
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("how", ["map", "submit"])
+def test_processes_of_this_machine_end_with_the_one_that_was_killed(how: str, tmp_path: Path) -> None:
+    files = [tmp_path / "0", tmp_path / "1"]
+    with subprocess.Popen([sys.executable, "-c", UNDER_WAY, how, str(tmp_path)]) as process:
+        while not all(file.exists() for file in files):
+            time.sleep(0.02)
+        process.kill()
+    left = {Path("/proc", file.read_text(), "stat") for file in files}
+    while left := {path for path in left if runs(path)}:
+        time.sleep(0.02)
+
+
+def runs(path: Path) -> bool:
+    """True unless the process has ended, or has yet to be taken note of."""
+    try:
+        return path.read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -56,6 +56,22 @@ class Here(Engine):
         self._pool.shutdown(cancel_futures=True)
 
 
+class HereUntilStopped(Here):
+    """The first call at once, and the others when an attack is asked to stop."""
+
+    _begun = False
+
+    def submit(self, work: Callable[..., Result], *arguments: Any) -> Future[Result]:
+        if self._begun:
+            self._pool.submit(self._wait)
+        self._begun = True
+        return super().submit(work, *arguments)
+
+    def _wait(self) -> None:
+        while not (self.folder / "stop").exists():
+            time.sleep(0.02)
+
+
 def deaf(table: object, ready: Path, *rest: object) -> None:
     """Never ends by itself, nor by a signal that a process can catch."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -66,3 +82,15 @@ def deaf(table: object, ready: Path, *rest: object) -> None:
 def held() -> set[int]:
     """The signals that are blocked here."""
     return set(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+
+
+def process_of(number: int) -> int:
+    return os.getpid()
+
+
+def wait_there(path: Path) -> None:
+    """Say which process this is, and never end by itself."""
+    written = path.with_suffix(".part")
+    written.write_text(str(os.getpid()))
+    written.replace(path)
+    time.sleep(600)

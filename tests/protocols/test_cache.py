@@ -67,7 +67,10 @@ def test_small_blocks_change_nothing(place: Place, make: Make, monkeypatch: pyte
     tokens, task = place.data.tokens("test"), make()
     whole = scored(task, tokens, SETTINGS, 30)
     monkeypatch.setattr(cache, "BLOCK_ELEMENTS", 100)
+    multiply, keys = torch.bmm, list[int]()
+    monkeypatch.setattr(torch, "bmm", lambda rows, past: keys.append(past.shape[2]) or multiply(rows, past))
     torch.testing.assert_close(scored(task, tokens, SETTINGS, 30), whole, rtol=0, atol=1e-12)
+    assert max(keys) == SETTINGS.window + 2, "a block has two rows, and their window alone"
 
 
 def test_each_column_has_its_own_history(place: Place, make: Make) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 import safetensors
+import safetensors.torch
 import torch
 from torch import Tensor
 
@@ -282,19 +284,56 @@ def test_a_broken_file_of_statistics_is_named(place: Place, make: Make, tmp_path
         kept.ask(make())
 
 
-def test_a_changed_number_in_the_statistics_is_refused(place: Place, make: Make, tmp_path: Path) -> None:
+def change_a_number(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[-10] ^= 4
+    file.write_bytes(content)
+
+
+def change_a_shape(file: Path) -> None:
+    with safetensors.safe_open(file, framework="pt") as opened:
+        metadata, tensors = opened.metadata(), {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    rows, columns = tensors["embedding.weight"].shape
+    tensors["embedding.weight"] = tensors["embedding.weight"].reshape(columns, rows)
+    safetensors.torch.save_file(tensors, file, metadata=metadata)
+
+
+@pytest.mark.parametrize("change", [change_a_number, change_a_shape])
+def test_changed_statistics_are_refused(place: Place, make: Make, tmp_path: Path, change: Callable[[Path], None]) -> None:
     kept, task = Kept(place, tmp_path), make()
     kept.ask(task)
-    content = bytearray(kept.file.read_bytes())
-    content[-10] ^= 4
-    kept.file.write_bytes(content)
+    change(kept.file)
     with pytest.raises(CheckpointError, match=r"not those that were written.*delete it"):
         kept.ask(task)
 
 
-def test_too_little_training_text_is_said(place: Place, make: Make) -> None:
-    with pytest.raises(DataError, match="150 tokens fill less than two rows"):
-        gather_statistics(make(), place.data.tokens("train")[:150], segment=5)
+def test_a_folder_that_cannot_be_written_is_told_first(
+    place: Place, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Path] = []
+    monkeypatch.setattr("os.access", lambda path, mode: asked.append(path))
+    kept = Kept(place, tmp_path)
+    with pytest.raises(CheckpointError, match=r"cannot be written.*copy the run"):
+        kept.ask(make())
+    assert (asked, kept.gathered) == ([tmp_path], 0)
+
+
+def test_two_rows_of_training_text_are_enough(place: Place, make: Make) -> None:
+    task, tokens = make(), place.data.tokens("train")
+    with pytest.raises(DataError, match="199 tokens fill less than two rows"):
+        gather_statistics(task, tokens[:199], segment=5)
+    assert gather_statistics(task, tokens[:200], segment=5).num_batches == 1
+
+
+def test_progress_is_told_of_each_batch_and_of_all_predicted_tokens(place: Place, make: Make) -> None:
+    task, tokens = make(), place.data.tokens("test")[:22]
+    batches, words = list[tuple[int, int]](), list[tuple[int, int]]()
+    statistics = gather_statistics(
+        task, place.data.tokens("train")[:221], segment=5, batch_size=20, progress=lambda *told: batches.append(told)
+    )
+    assert batches == [(1, 2), (2, 2)], "11 rows: five predicted ones, and five"
+    list(score_dynamically(task, tokens, KRAUSE, statistics, batch_size=2, progress=lambda *told: words.append(told)))
+    assert words == [(10, 21), (20, 21), (21, 21)]
 
 
 def test_presets_and_scalings() -> None:

@@ -40,7 +40,7 @@ def shown() -> dict[str, tuple[Any, str]]:
     header = header.model_copy(update={"measured": header.measured[:1]})
     answers = np.random.default_rng(1).dirichlet((1.0, 2.0, 3.0), 2)
     classifier = SimpleNamespace(check=lambda *given: None, labels=("no", "so", "yes"), probabilities=lambda given: answers)
-    attacked, results = drawn()["attack"][0]
+    attacked, results = drawn("attack")[0]
     attack = AttackResult(attacked, results)
     with (
         mock.patch.object(notebook, "score", lambda *given, overlay=None, **options: words if overlay is None else both),

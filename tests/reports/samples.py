@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
@@ -50,30 +51,44 @@ LONG = "Donaudampfschifffahrtsgesellschaft"
 WORDS = ("中华人民共和国", LONG, "上海", "Donaukanal", "internationalization", "一九九七年")
 
 
-def filled(kind: type[R], **given: Any) -> R:
-    """A record of a class with every field filled, but for those given."""
+def fresh() -> None:
+    """Let the next record have the numbers of the first."""
+    _TIMES.clear()
+
+
+def filled(kind: type[R], *, many: int = 6, bare: bool = False, **given: Any) -> R:
+    """A record of a class with every field filled, but for those given; lists of ``many`` items. What may be lacking is
+    lacking in a ``bare`` one.
+    """
     fields = kind.model_fields.items()
-    return kind(**{name: given.get(name, _value(field.annotation, f"{kind.__name__}.{name}")) for name, field in fields})
+    return kind(
+        **{
+            name: given[name] if name in given else _value(field.annotation, f"{kind.__name__}.{name}", many, bare)
+            for name, field in fields
+        }
+    )
 
 
-def _value(kind: Any, field: str) -> Any:
+def _value(kind: Any, field: str, many: int, bare: bool) -> Any:
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        return _value(next(part for part in parts if part is not NoneType), field)
+        if bare and NoneType in parts:
+            return None
+        return _value(next(part for part in parts if part is not NoneType), field, many, bare)
     if origin is Literal:
-        return parts[0]
+        return parts[-1 if bare else 0]
     if origin is tuple and parts[-1] is not Ellipsis:
-        return tuple(_value(part, field) for part in parts)
+        return tuple(_value(part, field, many, bare) for part in parts)
     if origin in (tuple, list):
-        return tuple(_value(parts[0], field) for _ in range(6))
+        return tuple(_value(parts[0], field, many, bare) for _ in range(many))
     if origin is dict:
-        return {str(_value(parts[0], field)) + str(number): _value(parts[1], field) for number in range(2)}
+        return {str(_value(parts[0], field, many, bare)) + str(n): _value(parts[1], field, many, bare) for n in range(2)}
     if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return filled(kind)
+        return filled(kind, many=many, bare=bare)
     _TIMES[field] += 1
     number = crc32(f"{field} {_TIMES[field]}".encode())
     return {
-        bool: True,
+        bool: not bare,
         int: 1_000_000 + number % 8_999_993,
         float: 0.05 + 0.9 * number / 2**32,
         str: WORDS[number % len(WORDS)],
@@ -121,7 +136,7 @@ def _metrics() -> list[dict[str, Any]]:
 
 def pages() -> dict[str, str]:
     """Name of a template -> a page that it gives."""
-    found = {name: page for name, (_, page) in drawn().items()}
+    found = {name: drawn(name)[1] for name in MAKERS}
     results = [filled(ExampleResult, adversarial=(LONG, LONG)) for _ in range(2)]
     items = [Item(f"item-{LONG}-{number}", result, bool(number)) for number, result in enumerate(results)]
     sheet = templates.render("ratings", items=items, answers=ANSWERS, labels=("for", "against"), key="attack")
@@ -129,49 +144,126 @@ def pages() -> dict[str, str]:
 
 
 @cache
-def drawn() -> dict[str, tuple[Any, str]]:
-    """Name of a template -> the records that it is given, and the page."""
-    source = tuple(WORDS * 4)
-    shares = (0.7, *(0.3 / 23,) * 23)
-    explained = filled(Explanation, no_senses=None, min_count=2_000_000, asked=None)
+def drawn(name: str) -> tuple[Any, str]:
+    """The records that a template is given, and the page. No page is drawn before a test asks for it."""
+    fresh()
+    return MAKERS[name]()
+
+
+def _analysis() -> tuple[Any, str]:
+    analysed = filled(Analysis)
+    return analysed, analysis.analysis_page(analysed)
+
+
+def _attack() -> tuple[Any, str]:
+    refused: dict[str, Any] = {"refused_by_standard": {"names": 1_234_019}, "refused_substitutes": {"names": 1_234_027}}
+    attacked = filled(AttackReport, refused_by_any=1_234_003, **refused)
+    outcomes = {"success": 1_234_037, "failed": 1_234_053}
+    attacked = attacked.model_copy(update={"rates": attacked.rates.model_copy(update={"outcomes": outcomes})})
+    results = _attacked()
+    return (attacked, results), attack.report_page(attacked, results)
+
+
+def _attack_comparison() -> tuple[Any, str]:
+    compared = filled(AttackComparison)
+    return compared, attack.comparison_page(compared)
+
+
+def _embeddings() -> tuple[Any, str]:
+    embedded = filled(EmbeddingsReport)
+    return embedded, templates.render("embeddings", report=embedded)
+
+
+def _explained() -> Explanation:
+    return filled(Explanation, no_senses=None, min_count=2_000_000, asked=None)
+
+
+def _explanation() -> tuple[Any, str]:
+    explained = _explained()
+    return explained, explanation.words_page(explained)
+
+
+def _scores() -> ExplanationScores:
     rankings = tuple(filled(RankingScore, ranking=name, top=5) for name in ("rise", "gates", FREQUENCY, RANDOM))
     bands = tuple(filled(BandScores, scores=rankings) for _ in range(4))
     recalls = tuple(filled(SememeRecall, ranking=one.ranking, top=one.top) for one in rankings)
     sememes = tuple(filled(SememeBand, scores=recalls) for _ in range(4))
-    scores = filled(ExplanationScores, rankings=rankings, words=bands, sememes=sememes)
-    written = filled(WritingExplanation, source=source, unknown=(), no_senses=None)
-    words = tuple(word.model_copy(update={"attention": shares}) for word in written.words)
+    return filled(ExplanationScores, rankings=rankings, words=bands, sememes=sememes)
+
+
+def _explanation_scores() -> tuple[Any, str]:
+    scores = _scores()
+    return scores, metrics.scores_page(scores)
+
+
+def _label_explanation() -> tuple[Any, str]:
+    labelled = filled(LabelExplanation)
+    return labelled, explanation.label_page(labelled)
+
+
+def _labels() -> tuple[Any, str]:
+    report = filled(LabelAnalysis)
+    return report, analysis.label_page(report)
+
+
+def _lattice() -> tuple[Any, str]:
+    seen = filled(LatticeExplanation, sentences=(sentence(),))
+    return seen, explanation.shown(seen).html
+
+
+def _ledger() -> tuple[Any, str]:
+    claims = [filled(ClaimResult, name=f"claim-of-{LONG}-{number}", verdict="holds") for number in range(3)]
+    return claims, ledger.ledger_page(ledger.ledger(claims))
+
+
+def _parts() -> tuple[Any, str]:
+    side = filled(Side, curves=(((1.0, 2.0, 300.0), (2.0, 4.0, 250.0)),))
+    compared = filled(RunsComparison, figure="perplexity", sides=(side, side))
+    return compared, perplexity.runs_page(compared)
+
+
+def _quickstart() -> tuple[Any, str]:
     rows = tuple(filled(SegmentationRow, name=name) for name in (MODEL, "words of the lexicon"))
     found = filled(quickstart.LatticeFound, sentences=(sentence(), sentence()), rows=rows)
     models = tuple(filled(quickstart.ModelRow, name=name) for name in ("softmax", "sdlm"))
-    both = (explained, explained)
-    rest = {"explanations": both, "softmax_guesses": both, "lattice": found, "scores": scores, "models": models}
-    report = filled(quickstart.QuickstartReport, no_lattice="", **rest)
-    seen = filled(LatticeExplanation, sentences=(sentence(),))
-    claims = [filled(ClaimResult, name=f"claim-of-{LONG}-{number}", verdict="holds") for number in range(3)]
-    analysed, compared, embedded = filled(Analysis), filled(AttackComparison), filled(EmbeddingsReport)
-    refused = {"refused_by_standard": {"names": 1_234_019}, "refused_substitutes": {"names": 1_234_027}}
-    attacked = filled(AttackReport, refused_by_any=1_234_003, **refused)
-    outcomes = {"success": 1_234_037, "failed": 1_234_053}
-    attacked = attacked.model_copy(update={"rates": attacked.rates.model_copy(update={"outcomes": outcomes})})
-    labelled, labels_report = filled(LabelExplanation), filled(LabelAnalysis)
-    whole = written.model_copy(update={"words": words})
-    side = filled(Side, curves=(((1.0, 2.0, 300.0), (2.0, 4.0, 250.0)),))
-    models_compared = filled(RunsComparison, figure="perplexity", sides=(side, side))
-    plan = {"task": {"name": "language_model", "input_dropout": 0.5}}
-    return {
-        "analysis": (analysed, analysis.analysis_page(analysed)),
-        "attack": ((attacked, _attacked()), attack.report_page(attacked, _attacked())),
-        "attack_comparison": (compared, attack.comparison_page(compared)),
-        "embeddings": (embedded, templates.render("embeddings", report=embedded)),
-        "explanation": (explained, explanation.words_page(explained)),
-        "explanation_scores": (scores, metrics.scores_page(scores)),
-        "label_explanation": (labelled, explanation.label_page(labelled)),
-        "labels": (labels_report, analysis.label_page(labels_report)),
-        "lattice": (seen, explanation.shown(seen).html),
-        "ledger": (claims, ledger.ledger_page(ledger.ledger(claims))),
-        "parts": (models_compared, perplexity.runs_page(models_compared)),
-        "quickstart": (report, quickstart.report_page(report)),
-        "run": (_metrics(), run.run_page(f"runs-{LONG}", plan, _metrics())),
-        "written_explanation": (whole, explanation.text_page(whole)),
+    both = (_explained(),) * 2
+    rest: dict[str, Any] = {
+        "explanations": both,
+        "softmax_guesses": both,
+        "lattice": found,
+        "scores": _scores(),
+        "models": models,
     }
+    report = filled(quickstart.QuickstartReport, no_lattice="", **rest)
+    return report, quickstart.report_page(report)
+
+
+def _run() -> tuple[Any, str]:
+    plan = {"task": {"name": "language_model", "input_dropout": 0.5}}
+    return _metrics(), run.run_page(f"runs-{LONG}", plan, _metrics())
+
+
+def _written_explanation() -> tuple[Any, str]:
+    written = filled(WritingExplanation, source=tuple(WORDS * 4), unknown=(), no_senses=None)
+    shares = (0.7, *(0.3 / 23,) * 23)
+    whole = written.model_copy(update={"words": tuple(word.model_copy(update={"attention": shares}) for word in written.words)})
+    return whole, explanation.text_page(whole)
+
+
+MAKERS: dict[str, Callable[[], tuple[Any, str]]] = {
+    "analysis": _analysis,
+    "attack": _attack,
+    "attack_comparison": _attack_comparison,
+    "embeddings": _embeddings,
+    "explanation": _explanation,
+    "explanation_scores": _explanation_scores,
+    "label_explanation": _label_explanation,
+    "labels": _labels,
+    "lattice": _lattice,
+    "ledger": _ledger,
+    "parts": _parts,
+    "quickstart": _quickstart,
+    "run": _run,
+    "written_explanation": _written_explanation,
+}
+"""Name of a template -> what draws its page."""

@@ -68,6 +68,56 @@ def test_the_picture_of_a_narrow_screen_has_the_same_values_and_the_names_above_
     assert "-- 二 74.0" in slim
 
 
+def ticks(html: str, axis: str) -> list[list[str]]:
+    """The numbers at an axis, on a wide screen and on a narrow one."""
+    side = {"x": "middle", "y": "end"}[axis]
+    return [re.findall(rf"text-anchor: {side}[^>]*>([\d,.e%+ -]*)</text>", one) for one in html.split('class="chart slim"')]
+
+
+@pytest.mark.parametrize(
+    ("values", "scale", "shown"),
+    [
+        ((50.0, 300.0), "log", "50 100 150 200 250 300"),
+        ((100.0, 104.0), "log", "100 101 102 103 104"),
+        ((2.0, 3000.0), "log", "2 5 10 20 50 100 200 500 1,000 2,000"),
+        ((0.1, 0.9), "percent", "0% 20% 40% 60% 80%"),
+    ],
+)
+def test_numbers_of_a_scale_are_round_and_few(values: tuple[float, float], scale: str, shown: str) -> None:
+    line = Line("one", ((1.0, values[0]), (2.0, values[1])))
+    for found in ticks(chart(Curves("t", "x", "y", (line,), scale=scale)), "y"):  # type: ignore[arg-type]
+        assert [one.replace(" ", "") for one in found] == shown.split()
+
+
+@pytest.mark.parametrize(
+    ("reach", "scale", "wide", "slim"),
+    [
+        ((1.0, 50.0), "log", "1 2 5 10 20 50", "1 2 5 10 20 50"),
+        ((1.0, 51.0), "log", "1 2 5 10 20 50", "1 10"),
+        ((1.0, 500.0), "log", "1 2 5 10 20 50 100 200 500", "1 10 100"),
+        ((1.0, 501.0), "log", "1 10 100", "1 10 100"),
+        ((1.0, 9.0), "linear", "2 4 6 8", "3 6 9"),
+    ],
+)
+def test_a_long_or_narrow_axis_has_fewer_numbers(reach: tuple[float, float], scale: str, wide: str, slim: str) -> None:
+    shown = chart(Curves("t", "x", "y", (Line("one", ((reach[0], 2.0), (reach[1], 3.0))),), x_scale=scale))  # type: ignore[arg-type]
+    assert ticks(shown, "x") == [wide.split(), slim.split()]
+
+
+def test_names_are_at_the_ends_of_their_lines_and_apart() -> None:
+    """On a wide screen; a heatmap is the same on every screen."""
+    ends = {"upper": 290.0, "near": 286.0, "lower": 50.0}
+    html = chart(Curves("t", "x", "y", tuple(Line(name, ((1.0, 300.0), (2.0, end))) for name, end in ends.items())))
+    wide = html.partition('class="chart slim"')[0]
+    assert 'class="chart wide"' in wide
+    heights = [float(re.findall(rf' y="([\d.]+)"[^>]*>{name} ', wide)[0]) for name in ends]
+    tops = [top for _, top, said in marks(html) if said.endswith("(x 2)")]
+    assert heights[0] == pytest.approx(tops[0], abs=12)
+    assert heights[1] - heights[0] == pytest.approx(17, abs=0.1), "a line of text apart"
+    assert heights[2] == pytest.approx(tops[2], abs=12)
+    assert 'class="chart wide"' not in chart(WEIGHTS)
+
+
 def test_a_line_of_many_points_has_values_at_some_and_at_its_end() -> None:
     points = tuple((float(step), 5000.0 - step) for step in range(4000))
     found = marks(chart(Curves("t", "step", "y", (Line("one", points),))))

@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 from jinja2 import UndefinedError
 
+from sememekit.analysis.analyze import Analysis, RunAnalysis
 from sememekit.errors import ConfigError
 from sememekit.reports import pages
+from sememekit.reports.analysis import analysis_page
 from sememekit.reports.pages import render, word, write_page
 from tests.pages import check_page
+from tests.reports.samples import filled
 
 TEMPLATES = sorted((Path(pages.__file__).parent / "templates").glob("*.html.j2"))
 
@@ -33,6 +36,13 @@ def test_plain_text_is_escaped_and_chinese_is_marked() -> None:
 def test_what_a_template_is_not_given_is_an_error() -> None:
     with pytest.raises(UndefinedError):
         render("attack_comparison")
+
+
+def test_a_page_of_two_runs_says_which_expected_a_word_and_which_did_not() -> None:
+    runs = (filled(RunAnalysis, decoder="softmax"), filled(RunAnalysis, decoder="sdlm"))
+    page = check_page(analysis_page(filled(Analysis, runs=runs))).text
+    assert "Where softmax expected the word and sdlm less" in page
+    assert "Where sdlm expected the word and softmax less" in page
 
 
 def test_pages_replace_pages_only(tmp_path: Path) -> None:

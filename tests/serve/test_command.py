@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +56,15 @@ def test_off_loopback_the_link_has_a_token(folders: Path, tmp_path: Path, monkey
     monkeypatch.setattr("sememekit.commands.serve.run_server", note)
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", opened.append)
+    benches: list[Any] = []
+    make = import_module("sememekit.serve.app").make_app
+    monkeypatch.setattr("sememekit.serve.app.make_app", lambda bench, *given: benches.append(bench) or make(bench, *given))
     for options in ([], ["--token", "mine"], ["--host", "0.0.0.0"], ["--host", "0.0.0.0", "--token", ""]):
         result = CliRunner().invoke(app, ["serve", str(folders / "sdlm"), "--port", "0", *options])
         assert result.exit_code == 0, result.stderr
         assert result.stdout.strip() == opened[-1]
+        assert result.stderr == "reading sdlm\nstop with Ctrl-C\n"
+    assert {bench.sources for bench in benches} == {("open",)}
     assert asked[:2] == [None, "mine"]
     assert len(str(asked[2])) > 30
     assert len(str(asked[3])) > 30, "an empty token is none"

@@ -65,7 +65,7 @@ def test_windows_agree_with_a_dictionary() -> None:
     random = np.random.default_rng(1)
     ngrams = {tuple(random.integers(0, 4, length).tolist()) for length in (2, 3, 4) for _ in range(12)}
     ngrams = {ngram for ngram in ngrams if END not in ngram[:-1]}
-    ngrams.add((ONE, ZI, ZI, GE))  # whose beginnings need not be chunks
+    ngrams |= {(ONE, ZI, ZI, GE), (0, 1)}  # whose beginnings need not be chunks, and the first one of all
     chunks = ChunkVocabulary(VOCABULARY, sorted(ngrams), [1] * len(ngrams), max_length=4)
     tokens = random.integers(-1, 5, (6, 30))
     assert chunks.windows(tokens).tolist() == plain_windows(chunks, tokens).tolist()
@@ -92,6 +92,7 @@ def test_ids_of_words_stay_and_ngrams_follow() -> None:
     assert short.windows([[ONE, GE]]).tolist() == [[[ONE, -1], [GE, 5]]]
     assert len(chunks.up_to(3, num_ngrams=1)) == 6
     assert short.fingerprint != chunks.fingerprint
+    assert len(short.fingerprint) == 16
     with pytest.raises(DataError, match="allowed are 0 to 7"):
         chunks.tokens(8)
 

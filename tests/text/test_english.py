@@ -44,6 +44,22 @@ def test_marks_and_characters_of_no_width_cut_no_word(text: str, words: str) -> 
     assert english.segment(text) == words.lower().split()
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("The U.S.-led force can't; J. Smith, St. Louis, x ave.", "the u.s.-led force ca n't ; j. smith , st. louis , x ave."),
+        ("He said \"no\" to us$ 5 ``anti- war''", "he said `` no '' to us$ # `` anti- war ''"),
+        (
+            "1,000.5 (in 1999) [x] {y} -LRB- '80s .5 #",
+            "#,###.# -lrb- in #### -rrb- -lsb- x -rsb- -lcb- y -rcb- -lrb- '##s .# #",
+        ),
+        ("at&amp;t a\\/b \\/ &amp; UNK <unk> ‘it’s’ …", "at&amp;t a\\/b \\/ &amp; <unk> <unk> ' it 's ' ..."),
+    ],
+)
+def test_headlines_are_cut_as_gigaword_was(text: str, words: str) -> None:
+    assert open_segmenter("gigaword").segment(text) == words.split()
+
+
 def test_case_is_kept_where_asked() -> None:
     assert open_segmenter("english-cased").segment("The U.S. doesn't") == ["The", "U.S.", "does", "n't"]
 

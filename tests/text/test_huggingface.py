@@ -14,7 +14,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.sememes import build_graph
-from sememekit.text.huggingface import HuggingFacePieces, blank_before, local_folder
+from sememekit.text.huggingface import HuggingFacePieces, blank_before, check_model_folder, local_folder
 from sememekit.text.segmenters import open_segmenter
 from tests.small import small_lexicon
 from tests.small_run import write_text
@@ -77,8 +77,9 @@ def test_other_kinds_of_tokenizers(tmp_path: Path) -> None:
 
 
 def test_what_is_no_tokenizer(tmp_path: Path, folder: Path) -> None:
-    with pytest.raises(ConfigError, match="is no folder; give the folder of a model"):
-        local_folder("./absent", "--segmenter hf:PATH")
+    for name in ("./absent", "/absent", "~/absent", "a/b/c"):  # no names of the hub
+        with pytest.raises(ConfigError, match="is no folder; give the folder of a model"):
+            local_folder(name, "--segmenter hf:PATH")
     with pytest.raises(ConfigError, match=r"the cache of huggingface_hub has no model.*run 'hf download nobody/nothing' first"):
         local_folder("nobody/nothing", "--segmenter hf:PATH")
     with pytest.raises(ConfigError, match=r"has no tokenizer\.json; write one with"):
@@ -134,3 +135,18 @@ def test_data_of_pieces_open_without_the_model_and_get_sememes(folder: Path, tmp
 def test_the_end_of_texts_is_the_piece_of_that_name(folder: Path) -> None:
     assert json.loads((folder / "tokenizer_config.json").read_text())["eos_token"] == END
     assert HuggingFacePieces.of_folder(str(folder)).end_id == 0
+
+
+def test_a_folder_of_a_model_has_safetensors_and_names_no_others(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"^here: .* holds no weights as safetensors; .*AutoModel as M"):
+        check_model_folder(tmp_path, "here", "AutoModel")
+    (tmp_path / "model.safetensors").touch()
+    check_model_folder(tmp_path, "here", "AutoModel")
+    for listed in ('{"a": "model.safetensors"}', '{"a": "../model.safetensors"}', '{"a": "model.bin"}', "7"):
+        (tmp_path / "model.safetensors.index.json").write_text(f'{{"weight_map": {listed}}}', encoding="utf-8")
+        if listed.startswith('{"a": "model.s'):
+            check_model_folder(tmp_path, "here", "AutoModel")
+            continue
+        with pytest.raises(ConfigError, match=r"index\.json names .*, which is no safetensors file of its folder"):
+            check_model_folder(tmp_path, "here", "AutoModel")

@@ -291,3 +291,19 @@ def test_a_pipe_whose_end_is_in_another_encoding_is_refused_at_its_end() -> None
     text = ["上海市\n".encode("utf-8" if number < 20 else "gb18030") for number in range(75)]
     with pytest.raises(DataError, match="stdin: 55 of the first 75 lines are not UTF-8"):
         list(read_named(Pipe(b"".join(text)), "stdin", FaultCounter("replace")))
+
+
+@pytest.mark.parametrize("size", [1, 7, 1 << 16])
+def test_clean_blocks_are_those_of_their_span(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "text"
+    path.write_text("".join(f"line {number}\n" for number in range(12)), encoding="utf-8")
+    spans = cut_spans(path, "text", 0, path.stat().st_size, 25)
+    assert len(spans) > 2
+    for span in spans:
+        assert "".join(map(str, clean_blocks(span, size))) == path.read_text(encoding="utf-8")[span.start : span.end]
+
+
+def test_a_text_without_faults_has_none_in_its_report() -> None:
+    report = FaultCounter("replace").report().model_dump()
+    assert report.pop("policy") == "replace"
+    assert set(report.values()) == {0}

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from sememekit.text.scripts import EAST_ASIAN, HAN, UNSPACED_RANGES
+from sememekit.text.scripts import EAST_ASIAN, HAN, UNSPACED_RANGES, traditional_hint
 
 UNSPACED = re.compile(f"[{UNSPACED_RANGES}]")
 
@@ -26,3 +26,12 @@ UNSPACED = re.compile(f"[{UNSPACED_RANGES}]")
 def test_characters(character: str, han: bool, unspaced: bool, east_asian: bool) -> None:
     found = tuple(pattern.fullmatch(character) is not None for pattern in (HAN, UNSPACED, EAST_ASIAN))
     assert found == (han, unspaced, east_asian), f"U+{ord(character):04X}"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [("國 們 中", True), ("國 們 中 a b c d", True), ("國 中", False), ("國 們 中 人", False), ("a b", False), ("", False)],
+)
+def test_traditional_characters_are_told_where_most_chinese_words_have_them(words: str, told: bool) -> None:
+    hint = "; 國 is in traditional characters, and lexicons are in simplified: convert it by opencc -c t2s"
+    assert traditional_hint(words.split()) == (hint if told else "")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import pytest
@@ -99,6 +99,19 @@ def test_latin_words_and_numbers_stay_whole(words: list[str], texts: list[str]) 
         assert matcher.segment(text) == naive_matching_of_mixed_text(words, text)
 
 
+@pytest.mark.usefixtures("few_singles")
+@settings(max_examples=50)
+@given(words=mixed_words, texts=st.lists(st.text(mixed, max_size=40), max_size=20), cut_latin=st.booleans())
+def test_many_lines_are_numbered_as_each_is_cut(words: list[str], texts: list[str], cut_latin: bool) -> None:
+    """Also lines with characters outside of the usual ones, of which the automaton knows nothing."""
+    matcher = MaximumMatcher(words, cut_latin=cut_latin)
+    cut = [matcher.segment(text) for text in texts]
+    ids = {word: number for number, word in enumerate(dict.fromkeys(chain(words, *cut)))}
+    found, counts = matcher.numbering(ids)(texts)
+    assert counts.tolist() == [len(words) for words in cut]
+    assert found.tolist() == [ids[word] for words in cut for word in words]
+
+
 def test_latin_words_in_chinese_text() -> None:
     matcher = MaximumMatcher(["卡拉OK", "年", "A股", "看"])
     assert matcher.segment("我用iPhone6在2015年看VCD，卡拉OK A股涨3.5%") == [
@@ -133,6 +146,33 @@ def test_pieces_by_byte_pair_encoding() -> None:
 def test_what_sentencepiece_refuses_is_said_with_the_number_that_fits(pieces: int, message: str) -> None:
     with pytest.raises(DataError, match=message):
         train_sentencepieces(["one two three"] * 5, pieces, 1)
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("INTERNAL: trainer.cc(12) [!words.empty()] no word is left", "no word is left"),
+        ("INTERNAL: trainer.cc(12) [!sentences_.empty()] ", "train has no sentence that it can read; give more text"),
+        ("", "it gives no reason"),
+    ],
+)
+def test_other_refusals_of_sentencepiece_are_given_in_its_words(
+    message: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**given: object) -> None:
+        raise RuntimeError(message)
+
+    monkeypatch.setattr("sentencepiece.SentencePieceTrainer.train", refuse)
+    with pytest.raises(DataError, match=rf"^--pieces 9: SentencePiece cannot train on this text: {told}$"):
+        train_sentencepieces(["one"], 9, 1)
+
+
+def test_pieces_are_given_with_their_text_of_single_blanks(tmp_path: Path, sentences: list[str]) -> None:
+    (tmp_path / "model").write_bytes(train_sentencepieces(sentences, 40, seed=3))
+    segmenter, text = SentencePieces(tmp_path / "model"), " 他  昨天\t看了\u3000一本书 "
+    found = segmenter.as_written(text)
+    assert "".join(written for _, written in found) == "他 昨天 看了 一本书"
+    assert [piece for piece, _ in found] == segmenter.segment(text)
 
 
 def test_long_sentences_are_trained_on(tmp_path: Path) -> None:
@@ -188,6 +228,22 @@ def test_jieba_keeps_every_character_and_no_blank(hmm: bool) -> None:
     assert "".join(words) == "".join(text.split())
     assert "教室" in words
     assert ("without" in JiebaSegmenter(hmm).description) == (not hmm)
+
+
+def test_only_if_asked_jieba_guesses_words_outside_its_dictionary() -> None:
+    for segmenter, words in ((JiebaSegmenter(), "在 网易 杭 研"), (JiebaSegmenter(hmm=True), "在 网易 杭研")):
+        assert segmenter.segment("在网易杭研") == words.split()
+
+
+def test_words_that_are_given_replace_the_dictionary_of_jieba() -> None:
+    given = JiebaSegmenter(words=["天地人", "天地人", "", "a b"])
+    assert given.segment("天地人在教室") == ["天地人", "在", "教", "室"]
+    assert " over 1 words, " in given.description
+    assert pickle.loads(pickle.dumps(given)).segment("天地人在教室") == given.segment("天地人在教室")
+    known = JiebaSegmenter(words=["北京", "北京大", "大学"])
+    assert known.segment("北京大学") == ["北京", "大学"], "known words keep their frequency"
+    with pytest.raises(DataError, match="this one is empty"):
+        JiebaSegmenter(words=["", " "])
 
 
 @pytest.fixture(scope="module")

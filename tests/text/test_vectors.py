@@ -47,6 +47,9 @@ def test_broken_packing_and_bytes_are_refused(tmp_path: Path) -> None:
     (tmp_path / "cut.xz").write_bytes(packed[: len(packed) // 2])
     with pytest.raises(DataError, match="not an intact xz"):
         read_vectors(tmp_path / "cut.xz")
+    (tmp_path / "late.txt").write_bytes(b"word 1 2\n" * 5000 + b"\xff 1 2\n")
+    with pytest.raises(DataError, match=r"not UTF-8 after line 4,\d\d\d;"):
+        read_vectors(tmp_path / "late.txt")
     (tmp_path / "bin.txt").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DataError, match="not UTF-8"):
         read_vectors(tmp_path / "bin.txt")
