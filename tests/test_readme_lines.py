@@ -96,6 +96,8 @@ ADAPTED: dict[tuple[str, str], Adapted] = {
     ("docs/clusters.md", "sememekit train"): Adapted(CLUSTERS),
     ("docs/clusters.md", "sememekit clusters runs/words --words"): Adapted(put={"dog parks": "上海 工人"}),
     ("docs/data.md", "sememekit preprocess peoples-daily --out"): Adapted(put={"peoples-daily": "peoples-daily MONTH.txt"}),
+    ("docs/perplexity.md", "sememekit preprocess classification"): Adapted(put={"texts.tsv": "sst2/train.tsv"}),
+    ("docs/perplexity.md", "sememekit train --decoder softmax"): Adapted(f"{SMALL} {RATE}"),
     ("docs/evaluation.md", "sememekit generate runs/sdlm the"): Adapted(put={"the": "The"}),
     ("docs/evaluation.md", "sememekit train --decoder sdlm"): Adapted(f"{SMALL} {RATE}"),
     ("docs/evaluation.md", "sememekit train --recipe mixture/ptb-mos"): Adapted(MIXTURE),

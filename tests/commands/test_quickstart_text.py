@@ -281,7 +281,8 @@ def test_a_remark_of_several_trainings_is_told_once(tmp_path: Path, monkeypatch:
 
     def train_there(table: Any, run: Path, messages: Path, *rest: object) -> Trained:
         for number, remark in enumerate(["of all", f"of {run.name}", "of all"]):
-            (messages / f"{number}.message").write_bytes(pickle.dumps(remark))
+            (messages / f"{number}.writing").write_bytes(pickle.dumps(remark))
+            (messages / f"{number}.writing").rename(messages / f"{number}.message")
         return done
 
     monkeypatch.setattr("sememekit.jobs.trainings.train_there", train_there)
