@@ -45,6 +45,7 @@ def effects() -> set[tuple[float, float, float]]:
         ("self-organized", "In short", 5),
         ("sememe-rnn", "In short", 6),
         ("attacks", "In short", 5),
+        ("attacks", "On inference, three victims a side", 4),
     ],
 )
 def test_effects_of_tables_are_effects_of_claims(name: str, part: str, number: int) -> None:
@@ -113,6 +114,8 @@ TRIALS: dict[tuple[str, str, str], dict[int, str]] = {
         3: "switchboard-mos",
         5: "switchboard-moc",
     },
+    ("sdlm", "Other sememes", "HowNet"): {2: "sdlm"},
+    ("sdlm", "Other sememes", "the sememes of another word of like frequency (`shuffled:`)"): {2: "sdlm-shuffled"},
     ("mixtures", "Finetuning", "softmax"): {2: "ptb-softmax", 3: "ptb-softmax-finetuned"},
     ("mixtures", "Finetuning", "mixture of softmaxes"): {2: "ptb-mos", 3: "ptb-mos-finetuned"},
     ("self-organized", "In short", "full softmax"): {2: "words-softmax"},
@@ -180,6 +183,8 @@ def rates(arm: str) -> list[str]:
         ("| same sememes |", 3, "nli-cell-attacked"),
         ("| neighbours in GloVe |", 2, "nli-bilstm-attacked-neighbours"),
         ("| neighbours in GloVe |", 3, "nli-cell-attacked-neighbours"),
+        ("| beside the input", 2, "nli-concat-attacked-neighbours"),
+        ("| behind a gate", 2, "nli-gate-attacked-neighbours"),
     ],
 )
 def test_success_rates_on_inference(row: str, cell: int, arm: str) -> None:
