@@ -102,7 +102,7 @@ def test_it_learns_at_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.syspath_prepend(tmp_path)
     place = Place(tmp_path / "place")
     monkeypatch.setattr(
-        "sememekit.training.trainer.uniform_perplexity", lambda task: None
+        "sememekit.training.divergence.uniform_perplexity", lambda task: None
     )  # ten words at the rate of ten thousand
     table = place.table(schedule__epochs=2)
     table["decoder"] = {"name": "my_layers:Temperature", "temperature": temperature}

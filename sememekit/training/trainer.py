@@ -16,16 +16,8 @@ from sememekit.errors import TrainingError
 from sememekit.layers import training_counters
 from sememekit.ranks import ALONE, Ranks
 from sememekit.tasks.base import BatchLoss, Carry, Planned, Task
-from sememekit.training import together
+from sememekit.training import divergence, together
 from sememekit.training.checkpoint import RunFolder
-from sememekit.training.divergence import (
-    NOT_AGAIN,
-    first_bad_module,
-    first_bad_weight,
-    how_to_go_on,
-    uniform_perplexity,
-    worse_than_guessing,
-)
 from sememekit.training.metrics import ChangeReport, EpochReport, Report, StepReport, StopReport
 from sememekit.training.optimizers import Average, clip_gradients, make_optimizer, sparse_lookups
 from sememekit.training.schedule import Schedule
@@ -178,9 +170,9 @@ class Trainer:
         culprit = None
         if batch is not None:
             with autocast(self.device, self.run_settings.dtype):
-                culprit = first_bad_module(self.task, batch, carry)
+                culprit = divergence.first_bad_module(self.task, batch, carry)
         found = [clause for clause in self.ranks.all(culprit) if clause is not None]
-        culprit = next((clause for clause in found if clause != NOT_AGAIN), NOT_AGAIN)
+        culprit = next((clause for clause in found if clause != divergence.NOT_AGAIN), divergence.NOT_AGAIN)
         raise self._diverged(
             f"the loss or its gradient is not finite at epoch {self.progress.epoch}, batch {self.progress.batch + 1}, step "
             f"{self.progress.step + 1}: {culprit}"
@@ -188,11 +180,13 @@ class Trainer:
 
     def _diverged(self, what: str) -> TrainingError:
         """Return the error of a diverged run: the symptom, how to start again, and what remains."""
-        return TrainingError(f"{what}; {how_to_go_on(self.progress, self.optimizer_settings, self.folder.pointer())}")
+        return TrainingError(
+            f"{what}; {divergence.how_to_go_on(self.progress, self.optimizer_settings, self.folder.pointer())}"
+        )
 
     def _check_weights(self) -> None:
         """Fail if a weight is not finite; without this check only the next loss would show it."""
-        name = first_bad_weight(self.task)
+        name = divergence.first_bad_weight(self.task)
         if name is not None:
             raise self._diverged(
                 f"training diverged: {name} holds values that are not finite after step {self.progress.step}, in epoch "
@@ -205,8 +199,8 @@ class Trainer:
         for name, value in valid.items():
             if not math.isfinite(value):
                 raise self._diverged(f"training diverged: validation {name.replace('_', ' ')} is {value} {after}")
-        uniform, value = uniform_perplexity(self.task), valid[self.task.metric.name]
-        if uniform is not None and worse_than_guessing(self.progress, value, uniform):
+        uniform, value = divergence.uniform_perplexity(self.task), valid[self.task.metric.name]
+        if uniform is not None and divergence.worse_than_guessing(self.progress, value, uniform):
             seen = (
                 f"validation {self.task.metric.name} is {value:.4g} {after}, and a model that gives each of the {uniform:,.0f} "
                 f"words the same probability has {uniform:,.0f}"

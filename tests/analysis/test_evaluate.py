@@ -65,7 +65,7 @@ def test_metrics_have_their_usual_names(softmax: Path) -> None:
 def test_the_last_weights_are_scored_when_asked_for(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from sememekit.jobs.train import train
 
-    monkeypatch.setattr("sememekit.training.trainer.uniform_perplexity", lambda task: None)  # a run that diverges is wanted
+    monkeypatch.setattr("sememekit.training.divergence.uniform_perplexity", lambda task: None)  # a run that diverges is wanted
     train(place.table(schedule__epochs=3, optimizer__learning_rate=200.0, optimizer__clip=9.0), tmp_path / "run")
     best, last = (evaluate_ppl(tmp_path / "run", which=which, device="cpu") for which in ("best", "last"))
     pointer = RunFolder.open(tmp_path / "run").pointer()

@@ -32,7 +32,7 @@ def script_validation(monkeypatch: pytest.MonkeyPatch, values: list[float]) -> l
         return {"perplexity": next(coming)}
 
     monkeypatch.setattr(LanguageModel, "evaluate", evaluate)
-    monkeypatch.setattr("sememekit.training.trainer.uniform_perplexity", lambda task: 1e9)
+    monkeypatch.setattr("sememekit.training.divergence.uniform_perplexity", lambda task: 1e9)
     return judged
 
 

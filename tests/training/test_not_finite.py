@@ -113,7 +113,7 @@ def test_worse_than_guessing_all_words_alike_is_divergence(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script_validation(monkeypatch, [2.3e123])
-    monkeypatch.setattr("sememekit.training.trainer.uniform_perplexity", lambda task: 1000.0)
+    monkeypatch.setattr("sememekit.training.divergence.uniform_perplexity", lambda task: 1000.0)
     with pytest.raises(
         TrainingError, match=r"diverged: validation perplexity is 2\.3e\+123 after epoch 1, .* 1,000 words"
     ) as error:
@@ -126,12 +126,12 @@ def test_an_over_fitted_model_may_be_worse_than_guessing_on_new_text(
 ) -> None:
     """It was better before, and it is better on the text that it learns."""
     script_validation(monkeypatch, [50.0, 2000.0])
-    monkeypatch.setattr("sememekit.training.trainer.uniform_perplexity", lambda task: 1000.0)
+    monkeypatch.setattr("sememekit.training.divergence.uniform_perplexity", lambda task: 1000.0)
     report, _ = trained(place, tmp_path / "run")
     assert (report.best_valid, report.finished) == (50.0, "2 epochs done")
     script_validation(monkeypatch, [0.5, 2000.0])
     monkeypatch.setattr(
-        "sememekit.training.trainer.uniform_perplexity", lambda task: 1.5
+        "sememekit.training.divergence.uniform_perplexity", lambda task: 1.5
     )  # now the training loss is worse than that, too
     with pytest.raises(TrainingError, match="diverged: validation perplexity is 2000 after epoch 2"):
         trained(place, tmp_path / "other")

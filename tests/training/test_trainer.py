@@ -135,7 +135,7 @@ def test_nine_tenths_of_guessing_is_learning_whichever_way_is_better(
     monkeypatch.setattr(LanguageModel, "metric", PrimaryMetric("figure", lower_is_better=lower_is_better))
     monkeypatch.setattr(LanguageModel, "evaluate", lambda self, data, split: {"figure": value})
     monkeypatch.setattr(LanguageModel, "unigram_baseline", lambda self, data, split: {"figure": baseline})
-    monkeypatch.setattr("sememekit.training.trainer.uniform_perplexity", lambda task: None)
+    monkeypatch.setattr("sememekit.training.divergence.uniform_perplexity", lambda task: None)
     settings = {"schedule__epochs": 2, "run__stall_epochs": 1, "run__stall_ratio": 0.9}
     if stuck:
         with pytest.raises(TrainingError, match="training is stuck: after 1 epochs validation figure"):
