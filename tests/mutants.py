@@ -135,7 +135,7 @@ _PLAIN = ast.Name | ast.Attribute | ast.Call
 
 
 def _typing(test: ast.expr) -> bool:
-    """What is imported for types alone can be imported when the code runs, too."""
+    """Return whether a condition is ``TYPE_CHECKING``: imports for types alone do no harm when the code runs."""
     return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
 
 
@@ -183,7 +183,7 @@ def in_place(path, text, original=SourceFileLoader.get_code):
     SourceFileLoader.get_code = get_code
 
 """
-"""What makes a process import a text instead of a file."""
+"""The script that lets a process import a text in place of a file."""
 
 
 def compile_in_place(mutant: Mutant) -> None:

@@ -1,4 +1,4 @@
-"""What an option is worth when it is not typed: the default of the function that the command calls, and ``defaults.txt``.
+"""Defaults of options: those of the function that the command calls, and those of ``defaults.txt``.
 
 After a change on purpose: ``python -m tests.commands.test_defaults``
 """
