@@ -28,12 +28,12 @@ SHORT = {"rise": "gain", "mass": "mass", "gates": "raw gates", "frequency": "tra
 
 
 def record_of(report: dict[str, Any]) -> dict[str, Any]:
-    """The parts of a report that the page shows, in four decimals."""
+    """Return the parts of a report that the page shows, in six decimals."""
 
     def rounded(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: rounded(each) for key, each in value.items()}
-        return round(value, 4) if isinstance(value, float) else value
+        return round(value, 6) if isinstance(value, float) else value
 
     kept = {key: report[key] for key in ("decoder", "split", "positions", "left_out", "sentences", "num_sememes")}
     kept["rankings"] = [rounded(row) for row in report["rankings"] if row["top"] in (1, 5, 10)]
@@ -82,6 +82,19 @@ def test_the_tables_are_those_of_the_record(table: str) -> None:
     record = json.loads(RECORD.read_text(encoding="utf-8"))
     assert "\n".join(tables(record)[table]) in text
     assert f"{record['positions']:,} positions" in text
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_rows_of_the_contexts_are_those_of_the_record(number: int) -> None:
+    """What ``explain RUN CONTEXT --top 5 --top-sememes 5 --json`` printed for the same run."""
+    shown = json.loads(RECORD.with_name("contexts.json").read_text(encoding="utf-8"))[number]
+
+    def spelled(name: str) -> str:
+        return f"`{name}`" if name.startswith("<") else name
+
+    words = ", ".join(f"{spelled(word)} {100 * probability:.1f} %" for word, probability in shown["words"])
+    gain = ", ".join(f"{spelled(name)} {100 * mass:.1f} % ({lift:.0f})" for name, mass, lift in shown["gain"])
+    assert f"| 150k | {words} | {gain} | {', '.join(shown['gates'])} |" in PAGE.read_text(encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -65,6 +65,10 @@ SENTENCES = [
     ("README", "mos-below-softmax-finetuned", "After finetuning the mixture is {} % below the softmax"),
     ("README", "lattice-chinese-l2", "Chunks of two characters lower perplexity by {} %"),
     ("README", "lattice-chinese-l3", "and chunks of up to three by {} %"),
+    ("attacks", "cell-beats-adversarial-training", "retrained BiLSTM: by {} % ({} to {})"),
+    ("attacks", "cell-beats-adversarial-training-neighbours", "and by {} % ({} to {})"),
+    ("headlines", "self-organized-duc", "is {} % below the softmax ({} to {})"),
+    ("sdlm", "sdlm-left-below-symmetric", "perplexity is {} % lower ({} to {})"),
     ("README", "lattice-l2-below-baseline", "chunks of two words raise it by {} %"),
 ]
 """Page, claim, and the sentence with its effect and interval, without signs."""
@@ -74,8 +78,24 @@ SENTENCES = [
 def test_sentences_have_the_effects_of_claims(name: str, claim: str, sentence: str) -> None:
     [found] = judged(Path("nowhere"), [claim], False, RESULTS / "claims")
     assert found.effect is not None
-    figures = [f"{abs(100 * value):.1f}" for value in found.effect if value is not None]
+    value, *bounds = (abs(100 * value) for value in found.effect if value is not None)
+    figures = [f"{one:.1f}" for one in (value, *sorted(bounds))]
     assert sentence.format(*figures) in " ".join(page(name).replace("**", "").split())
+
+
+@pytest.mark.parametrize(
+    ("name", "claim"),
+    [
+        ("attacks", "cell-harder-to-attack-than-wordnet-neighbours"),
+        ("sdlm", "sdlm-hownet-below-shuffled"),
+        ("sememe-rnn", "wikitext2-lstm-cell-below-lstm"),
+    ],
+)
+def test_pages_have_the_effects_of_claims_with_their_signs(name: str, claim: str) -> None:
+    [found] = judged(Path("nowhere"), [claim], False, RESULTS / "claims")
+    assert found.effect is not None
+    value, low, high = (100 * one for one in found.effect if one is not None)
+    assert f"{value:+.1f} % ({low:+.1f} to {high:+.1f})" in " ".join(page(name).split())
 
 
 def measured(arm: str) -> list[dict[str, Any]]:
@@ -191,6 +211,18 @@ def test_success_rates_on_inference(row: str, cell: int, arm: str) -> None:
     text = section(page("attacks"), "On inference, three victims a side")
     (line,) = [line for line in text.splitlines() if line.startswith(row)]
     assert line.split("|")[cell].strip().split(", ") == rates(arm)
+
+
+def test_accuracies_under_attack_are_those_of_the_results() -> None:
+    """Means over the seeds, in per cent: of two victims with sememes, of the BiLSTM, and of the one that was trained again."""
+    arms = ("nli-concat-attacked", "nli-gate-attacked", "nli-bilstm-attacked", "nli-bilstm-adversarial")
+    concat, gate, plain, again = (
+        f"{100 * statistics.fmean(one['rates']['accuracy']['value'] for one in measured(f'{arm}-neighbours')):.1f}"
+        for arm in arms
+    )
+    text = " ".join(page("attacks").split())
+    assert f"({concat} and {gate} % of the 400 pairs against {plain} %)" in text
+    assert f"| 63.9 to 65.9 | {plain}, {again} |" in text
 
 
 @pytest.mark.parametrize(
