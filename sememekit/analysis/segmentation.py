@@ -1,8 +1,7 @@
 """``sememekit eval RUN --segmentation GOLD``: word segmentation by a lattice model, against a gold segmentation.
 
 A word is a span of characters, white space left out. It is right if a gold word begins and ends at the same characters.
-Precision is right / given words, recall is right / gold words, F1 is twice right / (given + gold).
-"""
+Precision is right / given words, recall is right / gold words, F1 is twice right / (given + gold)."""
 
 import re
 from collections.abc import Collection, Iterable, Sequence
@@ -22,6 +21,7 @@ from sememekit.measure.intervals import Interval, ratio_difference_interval, rat
 from sememekit.progress import Progress, silent
 from sememekit.runs.lattices import Decoding, open_reader, segment_lines
 from sememekit.runs.run import OfRun, Run
+from sememekit.sememes import open_lexicon
 from sememekit.text.maximum_matching import MaximumMatcher
 from sememekit.text.reading import FaultCounter, read_named
 
@@ -63,8 +63,7 @@ class SegmentationRow(Record):
 class WordCounts:
     """Words of n sentences, (n,) each: in the gold segmentation, in another, and in both.
 
-    ``new`` and ``new_right``: gold words outside a list of known words, and the right ones of these; None without a list.
-    """
+    ``new`` and ``new_right``: gold words outside a list of known words, and the right ones of these; None without a list."""
 
     gold: npt.NDArray[np.int64]
     given: npt.NDArray[np.int64]
@@ -162,7 +161,7 @@ def evaluate_segmentation(
     gold: Path,
     *,
     words: Path | None = None,
-    lexicon: str | None = None,
+    lexicons: Sequence[str] = (),
     decoding: Decoding = "viterbi",
     marks: Marks = "found",
     seed: int = 0,
@@ -172,8 +171,8 @@ def evaluate_segmentation(
     """Compute precision, recall and F1 of words, beside baselines that need no model.
 
     The model is given each line of ``gold`` without its blanks. Baselines: forward maximum matching with the n-grams of the
-    run's chunk vocabulary, the words of the text ``words``, or the words of ``lexicon``; random cuts at the rate of the gold
-    boundaries; and single characters. New words are the gold words that ``words`` lacks.
+    run's chunk vocabulary, with the words of the text ``words``, and with the words of each of ``lexicons``; random cuts at the
+    rate of the gold boundaries; and single characters. New words are the gold words that ``words`` lacks.
 
     With ``marks`` "given" the model reads the text with blanks around numbers, Latin letters and punctuation marks. Every
     segmentation has each of these as one word, as in Sun and Deng 2018. Raises ConfigError: the run is no lattice model, or its
@@ -199,9 +198,7 @@ def evaluate_segmentation(
         ways[f"maximum matching, {len(ngrams):,} n-grams of the run"] = _match(ngrams, raw)
     if known is not None and words is not None:
         ways[f"maximum matching, {len(known):,} words of {words.name}"] = _match(known, raw)
-    if lexicon is not None:
-        from sememekit.sememes import open_lexicon
-
+    for lexicon in lexicons:
         listed = frozenset(open_lexicon(lexicon).words)
         ways[f"maximum matching, {len(listed):,} words of lexicon {lexicon}"] = _match(listed, raw)
     generator, rate = np.random.default_rng(seed), boundary_rate(gold_words)

@@ -31,8 +31,8 @@ def command(
     words: Annotated[
         Path | None, option("--words", "With --segmentation: text with words for maximum matching.", metavar="TEXT")
     ] = None,
-    lexicon: Annotated[
-        str | None, option("--lexicon", "With --segmentation: lexicon for maximum matching.", metavar="FORMAT:PATH")
+    lexicons: Annotated[
+        list[str] | None, option("--lexicon", "With --segmentation: lexicon to match; repeatable.", metavar="FORMAT:PATH")
     ] = None,
     marks: Annotated[
         MarksName | None, option("--marks", "With --segmentation: numbers, Latin, marks by rule or not.", show_default="found")
@@ -99,8 +99,8 @@ def command(
     from sememekit.training.checkpoint import seed_runs
 
     if not (run / "plan.json").is_file() and (seeds := seed_runs(run)):
-        only = {"set": overrides, "texts": texts, "segmentation": segmentation, "words": words, "lexicon": lexicon}
-        only |= {"senses": senses, "source": sources, "method": method}
+        only: dict[str, object] = {"set": overrides, "texts": texts, "segmentation": segmentation, "words": words}
+        only |= {"lexicon": lexicons, "senses": senses, "source": sources, "method": method}
         refuse(only | {"marks": marks, "decode": decode}, f"eval takes it with one run, such as {seeds[0]}")
         with progress_bars(quiet or json) as show:
             usual = {"which": which, "device": device, "progress": show, **given(split=split, data=data, dtype=dtype)}
@@ -110,7 +110,7 @@ def command(
     if published := is_published(run):
         refuse({"split": split or senses is None}, f"{run} is scored by --senses GOLD, or by --explanations")
     loaded = load_run(run, which=which, device=device, dtype=dtype, sources=sources if published else None, data=data)
-    of_gold = {"words": words, "lexicon": lexicon, "marks": marks, "decode": decode}
+    of_gold = {"words": words, "lexicon": lexicons, "marks": marks, "decode": decode}
     options = {"overrides": overrides, "texts": texts, "senses": senses, "method": method, "sources": sources}
     _, typed = choose("eval", loaded, _TAKERS, {**options, "segmentation": segmentation, **of_gold})
     usual = given(split=split, data=None if published else data, dtype=dtype)
@@ -127,7 +127,7 @@ def command(
             from sememekit.analysis.segmentation import evaluate_segmentation
 
             refuse(usual, "eval --segmentation GOLD reads the text of GOLD as it is; leave this out")
-            chosen = given(words=words, lexicon=lexicon, marks=marks, decoding=decode)
+            chosen = given(words=words, lexicons=lexicons, marks=marks, decoding=decode)
             report = evaluate_segmentation(loaded, segmentation, **chosen, progress=show)
         else:
             report = evaluate(loaded, **typed, **usual, progress=show)

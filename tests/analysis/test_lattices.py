@@ -189,9 +189,14 @@ def test_pieces_are_written_as_in_the_text_and_words_cannot_be_judged(characters
 
 def test_evaluation_has_the_baselines_and_never_reads_the_blanks(run: Path, characters: Place, tmp_path: Path) -> None:
     gold, words = characters.text / "test.txt", characters.text / "train.txt"
-    report = evaluate_segmentation(run, gold, words=words, lexicon="open", decoding="posterior")
+    listed = tmp_path / "words.txt"
+    listed.write_text("电脑\nmachine\n", encoding="utf-8")
+    lexicons = ("open", f"list:{listed}")
+    report = evaluate_segmentation(run, gold, words=words, lexicons=lexicons, decoding="posterior")
     names = [row.name.partition(",")[0] for row in report.rows]
-    assert names == ["model", *["maximum matching"] * 3, "random", "every character a word"]
+    assert names == ["model", *["maximum matching"] * 4, "random", "every character a word"]
+    assert [row.name.endswith(f"of lexicon {name}") for row, name in zip(report.rows[3:5], lexicons, strict=True)] == [True] * 2
+    assert report.rows[4].name == f"maximum matching, 1 words of lexicon list:{listed}"
     assert report.rows[0].difference is None
     assert all(row.difference == pytest.approx(report.rows[0].f1 - row.f1) for row in report.rows[1:])
     assert report.rows[2].f1 == 1.0, "the words of this little text are all in the training text"
