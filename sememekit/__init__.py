@@ -5,8 +5,7 @@
     load_run("runs/sdlm").next_words("去年 美国")    # a trained run in a notebook
     nn.SememeSoftmax(512, senses)                   # the output layer, in a model of your own
 
-The names below are imported when they are first used, so that ``import sememekit`` brings neither torch nor numpy.
-"""
+The names below are imported when they are first used, so that ``import sememekit`` brings neither torch nor numpy."""
 
 from importlib import import_module as _import_module
 

@@ -11,8 +11,7 @@
 
 A message has the problem, the place, the given value, what is allowed and what to type next. The command line prints it on one
 line and exits with 1; ``--debug`` shows the traceback. An OSError from writing (a full disk) is raised unchanged, and the
-command line adds advice. Any other exception is a bug.
-"""
+command line adds advice. Any other exception is a bug."""
 
 
 class SememekitError(Exception):

@@ -6,8 +6,7 @@ gloo, without waiting for a device; tensors on GPUs by NCCL.
 
     with joined() as ranks:
         mine = tokens_TB[:, ranks.columns(tokens_TB.shape[1])]
-        total, = ranks.sum([mine.numel()])
-"""
+        total, = ranks.sum([mine.numel()])"""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,8 +45,7 @@ class Ranks:
         rank: the number of this process, 0 to ``size`` - 1.
         size: number of processes.
         local: the number of this process on its machine, which is the number of its GPU, too.
-        restarts: number of restarts by torchrun.
-    """
+        restarts: number of restarts by torchrun."""
 
     def __init__(self, rank: int = 0, size: int = 1, local: int = 0, restarts: int = 0, store: Store | None = None) -> None:
         self.rank, self.size, self.local, self.restarts, self._store = rank, size, local, restarts, store
@@ -123,8 +121,7 @@ class Ranks:
     def joined_along(self, tensor: Tensor | None, dim: int) -> Tensor | None:
         """Concatenate the tensors of all ranks along an axis, with the same result on every rank.
 
-        A rank may pass None; the result is None if all ranks do. Other axes and dtypes agree.
-        """
+        A rank may pass None; the result is None if all ranks do. Other axes and dtypes agree."""
         if self.size == 1:
             return tensor
         own = None if tensor is None else (tuple(tensor.shape), tensor.dtype, str(tensor.device.type))
@@ -170,8 +167,7 @@ ALONE: Final = Ranks()
 def joined(environment: Mapping[str, str] = os.environ) -> Iterator[Ranks]:
     """Return the ranks of torchrun, including this process; ``ALONE`` without torchrun.
 
-    Raises ConfigError: incomplete environment variables of torchrun, or unreachable processes.
-    """
+    Raises ConfigError: incomplete environment variables of torchrun, or unreachable processes."""
     size = _number(environment, "WORLD_SIZE", 1)
     missing = [name for name in _WANTED if name not in environment]
     if missing and size == 1:

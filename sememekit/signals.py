@@ -7,8 +7,7 @@ nothing heavy, so that a command can listen before it loads torch. Exit codes of
 2    a command line that we do not understand
 75   stopped by a signal, with a checkpoint to resume from
 130  interrupted from the keyboard, with nothing to resume
-==== ==========================================================================
-"""
+==== =========================================================================="""
 
 import signal
 import threading
@@ -87,8 +86,7 @@ def stop_signals(*, patient: bool = False, lasting: bool = False) -> Iterator[St
 
     Args:
         patient: treat repeated signals as one. Otherwise a second signal, some seconds later, acts as usual.
-        lasting: after a stop request, ignore further signals for good.
-    """
+        lasting: after a stop request, ignore further signals for good."""
     asked = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield asked

@@ -37,8 +37,7 @@ class SideDifference(Record):
     """A side against the first one; intervals are 95 %.
 
     For perplexities: exp(difference of the mean nats) - 1, that is the ratio of the geometric means minus 1; -0.05 is 5 % less.
-    For accuracies: the difference of the means; 0.02 is 2 points more.
-    """
+    For accuracies: the difference of the means; 0.02 is 2 points more."""
 
     sentences: Interval | None
     """Paired bootstrap over sentences, or over a classifier's examples, with fixed models. Two single classifiers have

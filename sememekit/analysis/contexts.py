@@ -23,8 +23,7 @@ class PredictedText:
 
     Attributes:
         words: (P,) the word of each prediction, in the order of the text.
-        columns: number of columns in which a stream is read; 1 for pairs.
-    """
+        columns: number of columns in which a stream is read; 1 for pairs."""
 
     def __init__(self, task: Predictor, data: PreparedData, split: str) -> None:
         self.data, self._split, self.is_pairs = data, split, declares(task, TextWriter)

@@ -160,8 +160,7 @@ class RunText:
 
     Attributes:
         scoring: how the task, or a cache or dynamic evaluation, reads the text.
-        num_predictions: the number of tokens; after ``score`` the number of predictions.
-    """
+        num_predictions: the number of tokens; after ``score`` the number of predictions."""
 
     sums: TextSums
     adaptation: AdaptationReport | None = None

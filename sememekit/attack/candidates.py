@@ -27,8 +27,7 @@ class Candidates(AttackPart, ABC):
 
     >>> candidates = TableCandidates(TableCandidates.Settings(path=substitutes, most=1), resources)
     >>> candidates.table(["good", "film"])
-    {'good': ('fine',)}
-    """
+    {'good': ('fine',)}"""
 
     class Settings(AttackPart.Settings):
         most: int = Field(default=0, ge=0)
@@ -59,8 +58,7 @@ class SememeCandidates(Candidates):
     """Words with an equal set of sememes in some sense, of the same part of speech where it is known (Zang et al. 2020).
 
     They are sorted by the number of shared senses, then by frequency in the victim's training (if known) or in the attacked
-    texts, then by spelling. ``most`` cuts this order.
-    """
+    texts, then by spelling. ``most`` cuts this order."""
 
     class Settings(Candidates.Settings):
         sources: tuple[str, ...] = ()
@@ -93,8 +91,7 @@ class EmbeddingCandidates(Candidates):
     """The nearest words, nearest first, whose SQUARED Euclidean distance is below ``delta``.
 
     The public code of Alzantot et al. 2018 does the same, but puts words without a vector at the origin, as neighbours of each
-    other. Here such words are excluded.
-    """
+    other. Here such words are excluded."""
 
     class Settings(Candidates.Settings):
         path: str = ""

@@ -37,8 +37,7 @@ class Document:
     >>> [word.text for word in document.words]
     ['a', 'good', 'film', '.']
     >>> document.replace({1: "bad"})
-    ('a bad film.',)
-    """
+    ('a bad film.',)"""
 
     fields: Fields
     words: tuple[Word, ...]

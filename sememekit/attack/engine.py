@@ -11,8 +11,7 @@ and the search ends.
 A text that a constraint refuses is not queried and not counted; the search gets the score ``REFUSED``.
 
 An invalid or missing answer of the victim ends its example with the outcome ``error``. A success must hold when its original
-and its adversarial text are queried again, each alone; these queries are not counted.
-"""
+and its adversarial text are queried again, each alone; these queries are not counted."""
 
 from __future__ import annotations
 
@@ -52,8 +51,7 @@ class Attack:
     >>> attack = Attack(victim, goal, search, [], {"good": ("fine",)}, RunningSettings())
     >>> [result] = attack.run([Example(0, ("a good film",), "positive")])
     >>> result.outcome, result.queries
-    ('failed', 2)
-    """
+    ('failed', 2)"""
 
     victim: Victim
     goal: Goal

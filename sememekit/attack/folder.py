@@ -6,8 +6,7 @@
       people, with every change marked
 
 A line that a killed process left incomplete is dropped on --resume; its example is attacked again with the same result.
-Examples on which the victim failed are attacked again, too. If an example has two lines, the last counts.
-"""
+Examples on which the victim failed are attacked again, too. If an example has two lines, the last counts."""
 
 import json
 from collections.abc import Iterable, Mapping

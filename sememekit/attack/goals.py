@@ -33,8 +33,7 @@ class Goal(ABC):
 
     >>> aim = Untargeted(Untargeted.Settings(), ("negative", "positive")).aim(1, np.random.default_rng(1))
     >>> aim.scores(np.array([[0.75, 0.25]])), aim.reached(np.array([[0.75, 0.25]]))
-    (array([0.75]), array([ True]))
-    """
+    (array([0.75]), array([ True]))"""
 
     class Settings(config.Settings):
         """Settings of a goal; most have none."""

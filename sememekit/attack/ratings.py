@@ -1,8 +1,7 @@
 """Blind rating sheets of adversarial texts, and the answers of raters.
 
 A row is a success: its original and its adversarial text, in an order decided by their hash. The sheet hides which is which,
-the victim's answers and the true label. Rows are sorted by hash, so that the first n are a random sample.
-"""
+the victim's answers and the true label. Rows are sorted by hash, so that the first n are a random sample."""
 
 import csv
 import json

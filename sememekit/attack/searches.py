@@ -2,8 +2,7 @@
 
 A search never sees a text, a label or the victim. It yields rows, receives their scores (higher is better), and returns when
 nothing is left to try. The engine counts queries, ends the search at the first row that reaches the goal, and runs the searches
-of many examples together.
-"""
+of many examples together."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
@@ -27,8 +26,7 @@ class Search(ABC):
     >>> space = Space.open(Document.read(("a good film",)), {"good": ("fine", "great")})
     >>> search = Greedy(Greedy.Settings()).run(space, 0.1, np.random.default_rng(1))
     >>> next(search).tolist()    # wants scores: search.send(scores_N) gives the next rows, until StopIteration
-    [[1], [2]]
-    """
+    [[1], [2]]"""
 
     class Settings(config.Settings):
         """Settings of one search."""
@@ -78,8 +76,7 @@ class Greedy(Search):
     """Try every single change, take the best, and continue while the score rises.
 
     Without ``rescan`` only the first round tries everything. This round finds the best substitute of each word and ranks the
-    words by gain. Words are then changed in this order (as in Ren et al. 2019), with far fewer queries.
-    """
+    words by gain. Words are then changed in this order (as in Ren et al. 2019), with far fewer queries."""
 
     class Settings(Search.Settings):
         rescan: bool = True
@@ -150,8 +147,7 @@ class Beam(Search):
 class Exhaustive(Search):
     """Query every row, fewest changes first: if it fails, no search can succeed, and a success has the fewest changes.
 
-    A space of more than ``limit`` rows is refused, with its size: the example is skipped.
-    """
+    A space of more than ``limit`` rows is refused, with its size: the example is skipped."""
 
     class Settings(Search.Settings):
         limit: int = Field(default=20_000, ge=1)
@@ -216,8 +212,7 @@ class Genetic(Search):
     the score) or ``random`` (entailment, as released). A child with more changes than allowed loses random ones.
 
     Every tried text that fools the victim is a success. The public code checks only the fittest text of each generation, so the
-    public code may need more queries.
-    """
+    public code may need more queries."""
 
     class Settings(Search.Settings):
         population: int = Field(default=60, ge=2)
@@ -279,8 +274,7 @@ class ParticleSwarm(Search):
     takes words of its own best, each with probability sigmoid(v); then with the rising P2, words of the swarm's best. A
     particle with a share r of changed words mutates with probability 1 - 2 r: it takes the best substitute at a place drawn in
     proportion to the number of its substitutes (at most 10). All this follows the public code, except that the limit of changes
-    holds for all texts.
-    """
+    holds for all texts."""
 
     class Settings(Search.Settings):
         population: int = Field(default=60, ge=1)

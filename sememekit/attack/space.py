@@ -31,8 +31,7 @@ class Space:
 
     >>> space = Space.open(Document.read(("a good film",)), {"good": ("fine", "great")})
     >>> [space.text(row) for rows in space.single_changes(space.origin()[0]) for row in rows]
-    [('a fine film',), ('a great film',)]
-    """
+    [('a fine film',), ('a great film',)]"""
 
     document: Document
     # for each word of the document its substitutes, best first; empty if it may not change

@@ -42,8 +42,7 @@ class Victim:
     Args:
         labels: C names, in the order of the columns.
         batch_size: most texts in one call; fewer for texts longer than ``LENGTH`` characters.
-        words: the words that the classifier knows, most frequent first, if declared.
-    """
+        words: the words that the classifier knows, most frequent first, if declared."""
 
     def __init__(
         self,

@@ -104,8 +104,7 @@ class PaperClaim(Settings):
 class ClaimFile(Settings):
     """One file: a paper, its data sets, the models compared, and its claims.
 
-    A data set or an arm may name another of the file as its ``base``, from which it inherits missing keys.
-    """
+    A data set or an arm may name another of the file as its ``base``, from which it inherits missing keys."""
 
     paper: str
     """Authors, year and title."""

@@ -1,7 +1,6 @@
 """Completion in the shell: names of variants, recipes, settings, lexicons and splits.
 
-Mistakes on the line are reported by the command. Torch is imported only to complete settings.
-"""
+Mistakes on the line are reported by the command. Torch is imported only to complete settings."""
 
 import io
 import os

@@ -1,7 +1,6 @@
 """Arguments and options of several subcommands, with their completions.
 
-An option with a type ``...IfGiven`` is None by default, for commands in which typed options override a recipe or run.
-"""
+An option with a type ``...IfGiven`` is None by default, for commands in which typed options override a recipe or run."""
 
 from __future__ import annotations
 

@@ -25,8 +25,7 @@ class Show(Protocol):
 class ProgressLines:
     """Progress in a log file: the current stages in a line on stderr every half minute; short stages are omitted.
 
-    The remaining time uses the mean time of a step since the first call.
-    """
+    The remaining time uses the mean time of a step since the first call."""
 
     EVERY: Final = 30.0
     """Least seconds between two lines."""
@@ -90,8 +89,7 @@ def progress_bars(quiet: bool) -> Iterator[Show]:
 class TrainingProgress:
     """The display of a training: call it with the trainer's reports, and ``at`` with the position after each step.
 
-    Each epoch has a line, and with ``verbose`` each step; otherwise position and loss are beside the bar.
-    """
+    Each epoch has a line, and with ``verbose`` each step; otherwise position and loss are beside the bar."""
 
     def __init__(self, show: Show, quiet: bool, verbose: bool) -> None:
         self._show, self._quiet, self._verbose, self._state = show, quiet, verbose, ""

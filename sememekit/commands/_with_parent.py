@@ -1,8 +1,7 @@
 """``python -m sememekit.commands._with_parent ...``: the ``sememekit`` command, which ends when its parent does.
 
 Its standard input is an empty pipe that the parent holds open. If the parent is killed, the pipe closes and this process ends
-at once, so that another process may write to its folders.
-"""
+at once, so that another process may write to its folders."""
 
 import os
 import threading

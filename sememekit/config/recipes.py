@@ -1,7 +1,6 @@
 """Recipes: settings of a training or an attack as plain tables, each merged over its base.
 
-``sememekit.runs.plan`` reads the merged table into settings of classes. ``tables`` has the rules of merging.
-"""
+``sememekit.runs.plan`` reads the merged table into settings of classes. ``tables`` has the rules of merging."""
 
 import re
 import tomllib
@@ -82,8 +81,7 @@ class Place:
 class Shelf:
     """The recipes below a folder and in the user's own files. Each file is read once.
 
-    A file ``paper/table.toml`` is the recipe ``paper/table``; its row ``[row.NAME]`` is the recipe ``paper/NAME``.
-    """
+    A file ``paper/table.toml`` is the recipe ``paper/table``; its row ``[row.NAME]`` is the recipe ``paper/NAME``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

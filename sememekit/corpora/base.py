@@ -45,8 +45,7 @@ class Corpus(ABC):
         column: the column of .jsonl and .parquet files to read; None reads lines.
         unpacks_apart: whether sources can be read in parallel, since ``unpack`` of a source uses no other source.
         stands_alone: function that is true for words that stay although the lexicon lacks them.
-        wanted: description of SOURCE, for the error if it is missing; empty if it is optional.
-    """
+        wanted: description of SOURCE, for the error if it is missing; empty if it is optional."""
 
     normalisation: str = "none"
     segmenters: tuple[str, ...] = ("none",)

@@ -42,8 +42,7 @@ class Text8(SegmentedCorpus):
     al. 2017, section 4.1).
 
     There is no test set. text8 is ASCII, so the cut is made in bytes; a word across the cut goes to training. The vocabulary
-    has at most 44,000 words, as in Shen et al.
-    """
+    has at most 44,000 words, as in Shen et al."""
 
     size_of = "source"
     max_vocabulary: ClassVar[int | None] = 44_000
@@ -72,8 +71,7 @@ class BillionWord(SegmentedCorpus):
     """The folder that the archive unpacks to, with two folders of shards; shards may be compressed one by one.
 
     Train has all training shards that are there, test the first held-out shard (as is usual), and valid the next nine. Words
-    that occur less than three times in train are ``<unk>``, as in the benchmark; each sentence ends with ``<eos>``.
-    """
+    that occur less than three times in train are ``<unk>``, as in the benchmark; each sentence ends with ``<eos>``."""
 
     min_count: ClassVar[int] = 3
     end_of_sentence: ClassVar[bool] = True

@@ -1,7 +1,6 @@
 """Division of a text into train, valid and test: seeded, exact, and the same on every machine.
 
-Both ways rank raw 64-bit numbers from PCG64, whose stream numpy promises not to change.
-"""
+Both ways rank raw 64-bit numbers from PCG64, whose stream numpy promises not to change."""
 
 from collections.abc import Sequence
 from math import gcd
@@ -30,8 +29,7 @@ class StratifiedDivision:
     """Split labels for a stream of sentences, in constant memory.
 
     Blocks have as many sentences as the sum of the reduced proportions, such as 20 for 90:5:5. In every full block each split
-    gets its exact share, at random positions. The label of sentence i does not depend on later sentences.
-    """
+    gets its exact share, at random positions. The label of sentence i does not depend on later sentences."""
 
     def __init__(self, proportions: Sequence[int], seed: int) -> None:
         divisor = gcd(*proportions)

@@ -41,8 +41,7 @@ class TaggedMonth(Corpus):
     4. Words and characters become ``<unk>`` if neither the lexicon has them nor rule 1 protects them, or if they occur less
     than the minimum count in the whole month.
 
-    Without a lexicon only rule 1 and the minimum count act. Sentences are shuffled and divided like the released files.
-    """
+    Without a lexicon only rule 1 and the minimum count act. Sentences are shuffled and divided like the released files."""
 
     normalisation = RULE
     segmenters = ("fmm", "none")

@@ -27,8 +27,7 @@ class Plain(Corpus):
     a line) and .parquet files one column is read. Blank lines are skipped. The vocabulary comes from train alone. Options
     convert the text into the form of a benchmark: lower case, one word in place of every number
     (:class:`~sememekit.text.form.TextForm`), and no long sentences, in any split. With the vocabulary of other data, a text may
-    be a test set alone.
-    """
+    be a test set alone."""
 
     segmenters = ("none", "characters", "fmm", "jieba", "sentencepiece")
     size_of = "source"

@@ -45,8 +45,7 @@ class CorpusFile(NamedTuple):
 class Unpacked(NamedTuple):
     """A source for reading by byte ranges: the plain file with its size, and ``bytes`` and SHA-256 of the original file.
 
-    ``text_sha256`` is the checksum of the plain file, if the original file alone does not determine the plain file.
-    """
+    ``text_sha256`` is the checksum of the plain file, if the original file alone does not determine the plain file."""
 
     path: Path
     bytes: int

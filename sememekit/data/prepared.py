@@ -13,8 +13,7 @@
     └── train.texts.jsonl, train.lines.bin    only for pairs: the source and the references as text
 
 The folder has no dates and no absolute paths: same input, same bytes. Each split is compared with its SHA-256 in the signature
-at first use; later replacements of the file are not read.
-"""
+at first use; later replacements of the file are not read."""
 
 from __future__ import annotations
 
@@ -49,8 +48,7 @@ class PreparedData:
 
     data = PreparedData.open("data/ptb")
     ids, words = data.tokens("train"), data.vocabulary
-    data.segmenter().segment("text that is cut as the data were")
-    """
+    data.segmenter().segment("text that is cut as the data were")"""
 
     def __init__(self, folder: Path, vocabulary: Vocabulary, signature: Signature) -> None:
         self.folder = folder

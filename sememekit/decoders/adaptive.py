@@ -21,8 +21,7 @@ class Adaptive(Decoder):
     It wraps torch's ``AdaptiveLogSoftmaxWithLoss``, which requires word ids by falling frequency. It is never tied, since the
     tails have shorter vectors than the input.
 
-    Shapes: contexts (..., H), log-probabilities (..., V).
-    """
+    Shapes: contexts (..., H), log-probabilities (..., V)."""
 
     class Settings(config.Settings):
         cutoffs: tuple[int, ...] | None = None

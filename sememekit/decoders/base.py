@@ -30,8 +30,7 @@ class Resources(NamedTuple):
         vocabulary: the V words.
         graph: words, senses and sememes, if the run has a graph.
         embedding: the input embedding (V, E), to be shared by a tied output layer.
-        clusters: (V,) the cluster of each word, if the run has a file of word clusters.
-    """
+        clusters: (V,) the cluster of each word, if the run has a file of word clusters."""
 
     width: int
     vocabulary: Vocabulary
@@ -45,8 +44,7 @@ class SenseAttribution(NamedTuple):
 
     Attributes:
         word_senses: for each requested word, (sense number in the graph, share of the word's probability) by falling share.
-        sememe_gates: (K,) the probability of each sememe being expressed, in the order of the graph.
-    """
+        sememe_gates: (K,) the probability of each sememe being expressed, in the order of the graph."""
 
     word_senses: tuple[tuple[tuple[int, float], ...], ...]
     sememe_gates: tuple[float, ...]
@@ -57,8 +55,7 @@ class SenseProbabilities(NamedTuple):
 
     Attributes:
         log_senses_NS: (N, S) log p(sense | context), in the order of the graph; the exponentials of a row sum to one.
-        gates_NK: (N, K) the probability of each sememe being expressed, in the order of the graph.
-    """
+        gates_NK: (N, K) the probability of each sememe being expressed, in the order of the graph."""
 
     log_senses_NS: Tensor
     gates_NK: Tensor
@@ -83,8 +80,7 @@ class Decoder(nn.Module, ABC):
     >>> log_probs_TBV = layer.log_probs(hidden_TBH)
 
     A subclass nests a frozen ``Settings`` and takes ``(settings, resources)``. Contexts have any leading shape; with three axes
-    the first is time, along which locked masks are shared.
-    """
+    the first is time, along which locked masks are shared."""
 
     Settings: type[Settings]
     tables: int = 1
@@ -219,8 +215,7 @@ class Sensed(Decoder):
 class Clustered(Decoder):
     """An output layer that first chooses the cluster of the next word, then the word: ``groups`` divides the V words.
 
-    A subclass sets ``words``, ``bias`` and ``groups``, and implements ``_choices``.
-    """
+    A subclass sets ``words``, ``bias`` and ``groups``, and implements ``_choices``."""
 
     words: nn.Embedding
     bias: Tensor | None

@@ -30,8 +30,7 @@ class ClassHSM(Clustered):
     come from a file. No class is padded, so no probability is lost; numbers that the file does not use are left out. A token
     needs the scores of C classes and of the words of one class: about 2 sqrt(V) products instead of V with C = sqrt(V).
 
-    Shapes: contexts (..., H), log-probabilities (..., V).
-    """
+    Shapes: contexts (..., H), log-probabilities (..., V)."""
 
     class Settings(BiasStartSettings):
         classes: Literal["frequency", "sememes", "file"] = "frequency"

@@ -24,8 +24,7 @@ class Differentiated(NormalisedScores):
 
     If tied (E = H), the vector of a word is the slice of its input vector that belongs to its band.
 
-    Shapes: contexts (..., H), log-probabilities (..., V).
-    """
+    Shapes: contexts (..., H), log-probabilities (..., V)."""
 
     class Settings(SamplingSettings, BiasStartSettings):
         cutoffs: tuple[int, ...] | None = None

@@ -19,8 +19,7 @@ class EvenSenses(Sensed):
     >>> seen = EvenSenses(run.task.decoder, graph)
     >>> seen.sense_probabilities(hidden_NH).log_senses_NS
 
-    Shapes: contexts (..., H), log-probabilities (..., V), as the layer has them.
-    """
+    Shapes: contexts (..., H), log-probabilities (..., V), as the layer has them."""
 
     def __init__(self, layer: Decoder, graph: SememeGraph) -> None:
         nn.Module.__init__(self)

@@ -1,6 +1,5 @@
 """Mixture of softmaxes and its control, the mixture of contexts (Yang et al. 2018); both use several weighted contexts for each
-position.
-"""
+position."""
 
 from typing import final
 
@@ -81,8 +80,7 @@ class MoS(_Mixture):
     component k, and C the covariance of the relative errors of the normalisers. To second order the bias of the estimate is
     -sum_k w_k C_kk + (1/2) w^T C w, between -1/2 (as for a softmax) and -1 times the mean of C_kk under w.
 
-    Shapes: contexts (..., H), log-probabilities (..., V).
-    """
+    Shapes: contexts (..., H), log-probabilities (..., V)."""
 
     class Settings(_Mixture.Settings):
         log_shift: float = Field(default=0.0, ge=0.0)
@@ -126,8 +124,7 @@ class MoC(_Mixture, NormalisedScores):
 
     It has the same parameters as the mixture of softmaxes, but E bounds the rank of its log-probabilities.
 
-    Shapes: contexts (..., H), log-probabilities (..., V).
-    """
+    Shapes: contexts (..., H), log-probabilities (..., V)."""
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
         log_weights, contexts = self.mixture(hidden)

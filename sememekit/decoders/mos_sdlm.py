@@ -24,8 +24,7 @@ class MoSSDLM(Sensed):
 
     It is a separate decoder, not a setting of ``mos``, since the two share only the contexts.
 
-    Shapes: contexts (..., H), log-probabilities (..., V).
-    """
+    Shapes: contexts (..., H), log-probabilities (..., V)."""
 
     class Settings(SDLM.Settings):
         num_components: int = Field(default=3, ge=1)

@@ -56,8 +56,7 @@ class WordSampler(FixedTables):
 
     Draws come from torch's generator of the device, which a resumed run restores, or from ``draws`` of several processes.
     ``torch.multinomial`` draws the same words on a CPU, but sums all V probabilities each time. Finding the distinct words
-    synchronises with the device once a batch. A count of 0 is taken as 1, so that every word can be drawn.
-    """
+    synchronises with the device once a batch. A count of 0 is taken as 1, so that every word can be drawn."""
 
     log_proposal: Tensor
     cumulative: Tensor
@@ -117,8 +116,7 @@ def estimated_nll(scores: Tensor, draw: Draw) -> Tensor:
 class SampledDecoder(Scheduled):
     """An output layer that can be trained with words that ``sampler`` draws; its settings inherit ``SamplingSettings``.
 
-    If it has both ``bias`` (V,) and ``bias_start``, the bias starts as ``bias_start`` says.
-    """
+    If it has both ``bias`` (V,) and ``bias_start``, the bias starts as ``bias_start`` says."""
 
     words: nn.Embedding | None
     """The word vectors of the layer, if they are one table."""
@@ -149,8 +147,7 @@ class NormalisedScores(SampledDecoder):
     """An output layer that is a softmax over scores of words, and can be trained with sampled words.
 
     A subclass implements ``scores`` and calls ``super().__init__`` with settings that inherit ``SamplingSettings``. It may
-    override ``sampled_nll`` and ``exact_nll`` with cheaper code.
-    """
+    override ``sampled_nll`` and ``exact_nll`` with cheaper code."""
 
     @abstractmethod
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:

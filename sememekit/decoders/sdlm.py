@@ -47,8 +47,7 @@ class SDLM(NormalisedScores, Sensed):
     the output word vectors, one for the batch (``vector_dropout``), and on the coordinates of g Q_r, one for each sequence,
     shared over time and bases (``context_dropout``).
 
-    Shapes: contexts (..., H), log-probabilities (..., V).
-    """
+    Shapes: contexts (..., H), log-probabilities (..., V)."""
 
     words: nn.Embedding
 

@@ -5,8 +5,7 @@ The forward cost of a token in multiply-adds: R V E for the products of contexts
 number of edges for the gates of all senses, and R S for the products of gates and scores. The product with the word vector is
 computed once for all senses of a word (V rows instead of S as in the paper), which is exact. Arrays of words, senses and
 sememes are transposed, (rows, n), so that a gather copies contiguous rows. Blocks of some thousand senses and 64 tokens are
-processed at a time, so that intermediate values stay in the cache.
-"""
+processed at a time, so that intermediate values stay in the cache."""
 
 from collections.abc import Sequence
 from math import prod
@@ -94,8 +93,7 @@ class _SenseSums(torch.autograd.Function):
 
     n is the number of tokens of a block, M the most senses of a word; s and v are senses and words of a block of words. Arrays
     over all words or senses are in the order of the blocks (``SenseBlocks``). The kept tensors have some megabytes each, so
-    that malloc reuses their memory in the next step; one array for all tokens would need new memory in every step.
-    """
+    that malloc reuses their memory in the next step; one array for all tokens would need new memory in every step."""
 
     @staticmethod
     def forward(

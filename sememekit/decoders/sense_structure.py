@@ -29,8 +29,7 @@ class SenseBlock(NamedTuple):
 
     The order is: the first sense of each word, then the second sense of each word that has two, and so on. The words with a
     j-th sense are the first words of the block, so that their scores are read in place. Senses after the first ``RANKS`` of a
-    word are a tail in the order of words. s is the number of senses, v of words.
-    """
+    word are a tail in the order of words. s is the number of senses, v of words."""
 
     words: slice  # which words, as a slice of the order of all blocks
     places: slice  # which senses, as a slice of the order of all blocks
@@ -123,8 +122,7 @@ class SenseStructure(FixedTables):
         set_offsets, set_sememes: the sememes of each distinct set, one set after the other.
         squared_degree: (as set_sememes) 1 / C[k, s]^2, an integer: |E(s)|^2, or |E(s)| |D(k)| in the symmetric form.
         num_words, num_senses, num_sememes: V, S, K.
-        most_senses: M, largest number of senses of a word in the graph.
-    """
+        most_senses: M, largest number of senses of a word in the graph."""
 
     sense_offsets: Tensor
     word_of_sense: Tensor

@@ -21,8 +21,7 @@ class Softmax(NormalisedScores):
 
     log p(w | g) = g . x_w + b_w - log sum_v exp(g . x_v + b_v); tied as Inan et al. 2017 and Press and Wolf 2017.
 
-    Shapes: contexts (..., H), log-probabilities (..., V).
-    """
+    Shapes: contexts (..., H), log-probabilities (..., V)."""
 
     name: ClassVar[str] = "softmax"
     """Name in messages."""

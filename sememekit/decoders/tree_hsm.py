@@ -30,8 +30,7 @@ class TreeHSM(Decoder, FixedTables):
     The likelihood of N tokens is one product over the packed nodes of all their paths; each call reads the number of these
     nodes from the device once. The distribution over all words goes down the tree level by level in log space.
 
-    Shapes: contexts (..., H), log-probabilities (..., V).
-    """
+    Shapes: contexts (..., H), log-probabilities (..., V)."""
 
     class Settings(BiasStartSettings):
         tree: Literal["huffman", "sememes"] = "huffman"

@@ -26,14 +26,12 @@ class AWDLSTM(Encoder):
     Dropout of the input, of the output and of whole words, and the penalties on activations belong to the task, which sees
     words and losses. Weights start as torch's: uniform in +-1 / sqrt(H).
 
-    State: (h_1, c_1, h_2, c_2, ...), each (B, H_l).
-    """
+    State: (h_1, c_1, h_2, c_2, ...), each (B, H_l)."""
 
     class Settings(config.Settings):
         """Settings of the AWD-LSTM. Default sizes: Penn Treebank in the public code; default rates: 0.
 
-        The published rates belong together with the published rates of the task: see the recipe ``mixture/ptb-awd``.
-        """
+        The published rates belong together with the published rates of the task: see the recipe ``mixture/ptb-awd``."""
 
         hidden_size: int = Field(default=1150, ge=1)
         """Size of each layer but the last."""

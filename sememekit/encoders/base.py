@@ -48,8 +48,7 @@ class Encoder(nn.Module, ABC):
 
     A subclass nests a frozen ``Settings`` and takes ``(settings, resources)``. Contract, without dropout: ``forward`` equals
     scanning ``step``; two halves with the state carried equal the whole; selecting rows of the state commutes with stepping; a
-    batch equals its rows one by one, also with different lengths. An encoder that ``reads_ahead`` fulfils only the last.
-    """
+    batch equals its rows one by one, also with different lengths. An encoder that ``reads_ahead`` fulfils only the last."""
 
     Settings: type[Settings]
     output_size: int

@@ -32,8 +32,7 @@ class Bidirectional(Encoder):
     recurrent layers and meet above the last layer. They share the sememe vectors and the second cell of injection "cell", as in
     the text and the released code, unless ``shared_sememes=False``. If shared, pi is computed once, with one dropout mask on
     the sememe matrix. Settings describe one stack; hidden states are twice as wide. State: of the forward stack, then of the
-    backward stack.
-    """
+    backward stack."""
 
     direction_class: ClassVar[type[RecurrentStack]]
     reads_ahead: ClassVar[bool] = True
@@ -87,8 +86,7 @@ class BiLSTM(Bidirectional):
 
     >>> encoder = BiLSTM(BiLSTM.Settings(hidden_size=16), EncoderResources(input_size=8, vocabulary=words))
     >>> encoder(vectors_TBE, target_TB, encoder.start(batch_size=2)).hidden.shape
-    torch.Size([5, 2, 32])
-    """
+    torch.Size([5, 2, 32])"""
 
     direction_class: ClassVar[type[RecurrentStack]] = LSTM
 
@@ -100,8 +98,7 @@ class BiLSTM(Bidirectional):
 class BiGRU(Bidirectional):
     """A stack of GRU layers for each direction.
 
-    Used in the same way as ``BiLSTM``.
-    """
+    Used in the same way as ``BiLSTM``."""
 
     direction_class: ClassVar[type[RecurrentStack]] = GRU
 

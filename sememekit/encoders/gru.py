@@ -1,7 +1,6 @@
 """Gated recurrent units, with the reset gate before or after the matrix, and with the sememes of a word (Qin et al. 2020).
 
-h' = (1 - z) h + z n: in the layers with the gate before the matrix z weighs the new state; in torch z weighs the old state.
-"""
+h' = (1 - z) h + z n: in the layers with the gate before the matrix z weighs the new state; in torch z weighs the old state."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, final
@@ -45,8 +44,7 @@ class GRUGate(CustomRecurrentLayer):
     released code ("mapped"), or + o_s tanh(pi) as in the text ("plain", which needs P = H).
 
     The added term stays in h, and a small z does not reduce it: unlike in other cells, |h| can grow from step to step. Text and
-    code publish this form; a lower learning rate keeps h bounded.
-    """
+    code publish this form; a lower learning rate keeps h bounded."""
 
     def __init__(self, input_size: int, sememe_size: int, size: int, gate_output: GateOutput) -> None:
         super().__init__()
@@ -72,8 +70,7 @@ class GRUCell(CustomRecurrentLayer):
 
     h_s = sigmoid(a) tanh(b), one step of a GRU on pi from zero; z, r = sigmoid of maps of x, h and h_s; n = tanh(W x + U (r (h
     + h_s))) as in the text and the released inference code ("paper"), or tanh(W x + U (r h) + U_s (r h_s)) as in the released
-    language-model code ("release").
-    """
+    language-model code ("release")."""
 
     def __init__(self, input_size: int, sememe_size: int, size: int, candidate: Candidate) -> None:
         super().__init__()
@@ -105,8 +102,7 @@ class GRU(RecurrentStack):
     torch.Size([5, 2, 16])
 
     With ``reset="before"`` n = tanh(W x + U (r h)), the original form, as in Qin et al. 2020; the sememe layers always have it
-    (see above). State: (h_1, h_2, ...), each (B, H_l).
-    """
+    (see above). State: (h_1, h_2, ...), each (B, H_l)."""
 
     states_per_layer: ClassVar[int] = 1
 

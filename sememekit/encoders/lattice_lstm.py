@@ -29,8 +29,7 @@ class LatticeLSTM(ChildSum):
     child-sum tree LSTM (Tai et al. 2015) of the released lattice code: gates from h = sum_k M_k h_k, a forget gate for each
     source from its own h_k, c = sum_k M_k f_k c_k + i u, where coupled i is 1 - sum_k M_k f_k.
 
-    State: (h_1, c_1, h_2, c_2, ...), each (B, H).
-    """
+    State: (h_1, c_1, h_2, c_2, ...), each (B, H)."""
 
     class Settings(config.Settings):
         hidden_size: int = Field(default=200, ge=1)

@@ -20,8 +20,7 @@ class LSTM(RecurrentStack):
     torch.Size([5, 2, 16])
 
     Hochreiter and Schmidhuber 1997 with the forget gate of Gers et al. 2000, as torch computes it; forget bias 0. Sememes enter
-    as in Qin et al. 2020 (see below). State: (h_1, c_1, h_2, c_2, ...), each (B, H_l).
-    """
+    as in Qin et al. 2020 (see below). State: (h_1, c_1, h_2, c_2, ...), each (B, H_l)."""
 
     states_per_layer: ClassVar[int] = 2
 
@@ -40,8 +39,7 @@ class LSTMGate(CustomRecurrentLayer):
     """A gate for the sememes in the output (Eq. (5), Qin et al. 2020).
 
     f, i, o, o_s = sigmoid of maps of x, h and pi; u = tanh of maps of x and h only; c = f c + i u; h = o tanh(c) + o_s tanh(W
-    pi + b). W is not the matrix of u, although the text names both W; the released code has two.
-    """
+    pi + b). W is not the matrix of u, although the text names both W; the released code has two."""
 
     def __init__(self, input_size: int, sememe_size: int, size: int) -> None:
         super().__init__()
@@ -65,8 +63,7 @@ class LSTMCell(CustomRecurrentLayer):
 
     c_s, h_s result from one LSTM step on pi from a zero state, which needs no forget gate and no recurrence. f = sigmoid of
     maps of x and h; f_s of x and h_s; i, o, u of x, h and h_s; c = f c + f_s c_s + i u; h = o tanh(c). Only f c and the maps of
-    h depend on the previous step; all else is computed for the whole sequence at once.
-    """
+    h depend on the previous step; all else is computed for the whole sequence at once."""
 
     def __init__(self, input_size: int, sememe_size: int, size: int) -> None:
         super().__init__()

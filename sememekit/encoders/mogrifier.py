@@ -28,8 +28,7 @@ class MogrifierLayer(CustomRecurrentLayer):
     equations have no b; the public code has.
 
     >>> layer = MogrifierLayer(size_in=8, size=16, num_rounds=5, rank=4, recurrent_dropout=0.0, weight_drop=0.0)
-    >>> hidden_TBH, cell_TBH = layer(x_TBE, None, (h_BH, c_BH))
-    """
+    >>> hidden_TBH, cell_TBH = layer(x_TBE, None, (h_BH, c_BH))"""
 
     def __init__(
         self, size_in: int, size: int, num_rounds: int, rank: int | None, recurrent_dropout: float, weight_drop: float
@@ -110,8 +109,7 @@ class Mogrifier(RecurrentStack):
     layers; both are not implemented.
 
     In a lattice, Q^1 h is computed once for each state, and all else for each edge, since later rounds depend on state and
-    edge. State: (h_1, c_1, h_2, c_2, ...), each (B, H_l).
-    """
+    edge. State: (h_1, c_1, h_2, c_2, ...), each (B, H_l)."""
 
     states_per_layer: ClassVar[int] = 2
 

@@ -24,8 +24,7 @@ class PieceModel(nn.Module):
 
     The model is masked if its configuration names ``...ForMaskedLM`` or ``...ForPreTraining``, else causal; ``limit`` is the
     number of pieces that it reads at once. Raises ConfigError: as ``load_published``, a causal model that looks ahead, a masked
-    one whose tokenizer names no mask, or with ``causal`` any masked one.
-    """
+    one whose tokenizer names no mask, or with ``causal`` any masked one."""
 
     def __init__(self, path: str, *, causal: bool = False) -> None:
         super().__init__()

@@ -53,8 +53,7 @@ class Pretrained(FromFiles):
     much shorter than ``context`` (``task.chunk_length``, ``task.evaluation_chunk_length``) cost more.
 
     A run stores the model's configuration, the pieces of its words (``encoder.json``) and, in each snapshot, the weights in
-    single precision, so it opens without the folder. Nothing is downloaded, and weights are read as safetensors alone.
-    """
+    single precision, so it opens without the folder. Nothing is downloaded, and weights are read as safetensors alone."""
 
     class Settings(config.Settings):
         path: str = Field(min_length=1)

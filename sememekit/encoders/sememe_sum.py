@@ -34,8 +34,7 @@ class SememeSum(FixedTables):
     An unannotated word has pi = 0. Distinct sets are stored as padded lists of ids, so that shapes are known in advance and the
     device is not synchronised.
 
-    Shapes: K sememes, P their size; ``tokens`` (...) have pi (..., P).
-    """
+    Shapes: K sememes, P their size; ``tokens`` (...) have pi (..., P)."""
 
     set_of_word: Tensor
     lists: Tensor
@@ -115,8 +114,7 @@ Initialisation = Literal["uniform", "kaiming"]
 class CustomRecurrentLayer(nn.Module, ABC):
     """A recurrent layer that may read pi beside its input. Every linear map has its own bias.
 
-    Shapes: T time, B batch, E input, P size of pi, H output.
-    """
+    Shapes: T time, B batch, E input, P size of pi, H output."""
 
     @abstractmethod
     def forward(self, x: Tensor, pi: Any, state: State) -> State:

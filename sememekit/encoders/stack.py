@@ -1,7 +1,6 @@
 """A stack of recurrent layers of one kind with dropout in between, the first of which may read sememes.
 
-Plain layers are torch's modules with its kernels, or on a CPU LSTMs with products in bfloat16.
-"""
+Plain layers are torch's modules with its kernels, or on a CPU LSTMs with products in bfloat16."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -65,8 +64,7 @@ class RecurrentStack(Encoder):
 
     The first layer may read the sememes of each word (Qin et al. 2020): concatenated to its input (``concat``), through an
     output gate (``gate``), or through a second cell (``cell``). Upper layers are plain. The state has the tensors (B, H_l) of
-    each layer in order.
-    """
+    each layer in order."""
 
     states_per_layer: ClassVar[int]
 

@@ -19,8 +19,7 @@ class TransformerBlock(nn.Module):
     The last maps of each branch are scaled by 1 / sqrt(2 layers) at the start, so that the sum of branches does not grow with
     depth (Radford et al. 2019). Queries, keys and values have no biases.
 
-    Shapes: T steps, B batch, C past positions, H size, S = C + T.
-    """
+    Shapes: T steps, B batch, C past positions, H size, S = C + T."""
 
     def __init__(self, settings: "Transformer.Settings") -> None:
         super().__init__()
@@ -91,8 +90,7 @@ class Transformer(Encoder):
     In a lattice, presence, keys and values merge like any state, aligned at the latest step. With ``segmental`` and rules that
     keep the state of one edge (``monte_carlo``) this is attention to one sequence of words. ``marginal`` and ``gumbel`` average
     the keys and values of steps equally far back, and ``direct`` adds them; this is not attention to all steps. Each edge
-    copies its state, 2 C H numbers a layer: keep ``context`` small.
-    """
+    copies its state, 2 C H numbers a layer: keep ``context`` small."""
 
     unit_contexts: ClassVar[bool] = True
 

@@ -27,8 +27,7 @@ class Engine(ABC):
 
     Attributes:
         starts_slowly: whether each call waits for a machine; ``map`` then groups items, one group for each worker.
-        fresh: whether each call has a separate process.
-    """
+        fresh: whether each call has a separate process."""
 
     starts_slowly: ClassVar[bool] = False
     fresh: ClassVar[bool] = False

@@ -19,8 +19,7 @@ class Dask(Engine):
     """``--engine dask:tcp://HOST:8786`` uses a running scheduler; ``--engine dask`` starts one on this machine.
 
     Each worker has one thread (``dask worker --nthreads 1``), because torch's threads and CPU time belong to a process. A call
-    of a lost worker goes to another worker; after three losses the call is given up (Dask's ``allowed-failures``).
-    """
+    of a lost worker goes to another worker; after three losses the call is given up (Dask's ``allowed-failures``)."""
 
     def __init__(self, options: str, num_workers: int, folder: Path) -> None:
         super().__init__(options, num_workers, folder)

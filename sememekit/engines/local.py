@@ -26,8 +26,7 @@ class Local(Engine):
     signals held (``release_signals``); ``map`` uses a pool, and with one worker runs in this process.
 
     In a pool, a killed process ends the work with ``EngineError``, since the system does not say which call took too much
-    memory. Finished calls keep their results, and a new engine continues.
-    """
+    memory. Finished calls keep their results, and a new engine continues."""
 
     fresh: ClassVar[bool] = True
 

@@ -23,8 +23,7 @@ class Slurm(Engine):
     ``AutoExecutor``; ``cluster=local`` runs the jobs as processes of this machine.
 
     Files of the jobs are in ``folder/.jobs``. A job that Slurm preempts or that reaches its time limit is put back into the
-    queue and continues from its folder; a killed job raises ``EngineError``.
-    """
+    queue and continues from its folder; a killed job raises ``EngineError``."""
 
     starts_slowly: ClassVar[bool] = True
 

@@ -2,8 +2,7 @@
 
 Like the command, each process opens victim, substitutes and constraints for all examples, and attacks a share of the examples.
 So each result depends on its example alone. Results are appended to ``OUT/.parts/NUMBER.jsonl`` line by line; the lines of a
-lost process are kept.
-"""
+lost process are kept."""
 
 import json
 import os

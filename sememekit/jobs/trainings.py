@@ -4,8 +4,7 @@
     FOLDER/NAME/stop            asks the process to stop with a checkpoint
 
 FOLDER is temporary on this machine, and otherwise ``OUT/.jobs``, which every machine sees. Messages of an earlier call are
-removed first. Anyone who can write to FOLDER while a command runs can run code as its owner.
-"""
+removed first. Anyone who can write to FOLDER while a command runs can run code as its owner."""
 
 import math
 import os
@@ -64,8 +63,7 @@ class Trainings:
 
     Processes of this machine end with this one. Repeated signals count as one, and the processes always end with a checkpoint.
     A training whose process was lost continues from its last checkpoint if the engine restarts it; otherwise the same command
-    continues it.
-    """
+    continues it."""
 
     stopping: bool = False
     """A signal came."""

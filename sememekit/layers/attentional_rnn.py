@@ -29,8 +29,7 @@ class Attention(nn.Module):
     - ``additive``: score = v . tanh(W_q q + W h_i + b), Sec. 3.1 and Appendix A of Bahdanau et al. 2015.
 
     W h_i does not depend on the query and is computed once for a text (``prepare``). ``size`` is the size of the hidden layer
-    of ``additive`` (default: H).
-    """
+    of ``additive`` (default: H)."""
 
     def __init__(self, query_size: int, memory_size: int, score: Score, size: int | None = None) -> None:
         super().__init__()
@@ -93,8 +92,7 @@ class AttentionalRNN(nn.Module):
     input; with ``none``, everything. The layers run in the dtype of their parameters, also under autocast.
 
     State: (s_1, m_1, s_2, m_2, ...) or (s_1, s_2, ...), and g_{t-1} with ``output``; each (B, size), batch first. The rate
-    ``output_dropout`` is on g, also when fed back.
-    """
+    ``output_dropout`` is on g, also when fed back."""
 
     def __init__(
         self,

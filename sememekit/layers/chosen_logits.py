@@ -26,8 +26,7 @@ class ChosenLogits:
     up call by call would move it through memory each time.
 
     ``words`` (V, E) are the output vectors with ``bias`` (V,) or None; at most ``kept_bytes`` of probabilities are kept for the
-    backward pass.
-    """
+    backward pass."""
 
     def __init__(self, words: Tensor, bias: Tensor | None, kept_bytes: int = KEPT_BYTES) -> None:
         self._shared = _Shared(words.detach(), None if bias is None else bias.detach(), kept_bytes)

@@ -20,8 +20,7 @@ class WeightDropped:
     registered, swapped or renamed, and state dicts have raw weights only.
 
     The call is the same as for the layer: (T, B, E) or a packed sequence, and h, c, each (1, B, H). ``lstm`` has one
-    layer, one direction, biases, time first, no projection.
-    """
+    layer, one direction, biases, time first, no projection."""
 
     def __init__(self, lstm: nn.LSTM, rate: float) -> None:
         (input_matrix, hidden_matrix, *biases), *further = lstm.all_weights

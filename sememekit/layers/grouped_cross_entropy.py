@@ -35,8 +35,7 @@ class Groups(FixedTables):
         place_of: (V,) position of each item in ``members``.
         offsets: (G + 1,) group g is ``members[offsets[g]:offsets[g + 1]]``; ``bounds`` are the same as Python numbers.
         largest: the size of the largest group.
-        in_order: whether ``members`` is 0 .. V-1, so that the vectors of a group are a slice and need no copy.
-    """
+        in_order: whether ``members`` is 0 .. V-1, so that the vectors of a group are a slice and need no copy."""
 
     group_of: Tensor
     members: Tensor
@@ -129,8 +128,7 @@ class _GroupByGroup(torch.autograd.Function):
     """``grouped_cross_entropy`` a group at a time.
 
     The gradient of a row is its incoming number times (share - one-hot) times the vectors of its group. The product is taken in
-    the forward pass, while the vectors are in the cache, so the vectors are read once and their gradient is written once.
-    """
+    the forward pass, while the vectors are in the cache, so the vectors are read once and their gradient is written once."""
 
     @staticmethod
     def forward(ctx: Any, rows_NE: Tensor, items_VE: Tensor, bias_V: Tensor | None, target_N: Tensor, *how: Any) -> Tensor:

@@ -1,7 +1,6 @@
 """A fixed sparse 0/1 matrix between two finite sets, as an operator on dense rows; log-space sums over segments of rows.
 
-``FixedTables`` has constant tables that are not in state dicts.
-"""
+``FixedTables`` has constant tables that are not in state dicts."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
@@ -18,8 +17,7 @@ class FixedTables(nn.Module):
     buffers are filled again when memory is replaced (``_apply``) and when a tensor is assigned (``setattr``), as
     ``transformers`` does. Only ``register_tables`` changes their values.
 
-    A cast of the module, such as ``.bfloat16()``, casts them too, except for ``never_narrowed``.
-    """
+    A cast of the module, such as ``.bfloat16()``, casts them too, except for ``never_narrowed``."""
 
     never_narrowed: ClassVar[tuple[str, ...]] = ()
     """Buffers that no cast makes narrower, since they sum over many steps."""
@@ -68,8 +66,7 @@ class Incidence(FixedTables):
 
     Args:
         offsets: (rows + 1,) integers, where the members of each row begin and end in ``members``.
-        members: (edges,) integer column numbers.
-    """
+        members: (edges,) integer column numbers."""
 
     offsets: Tensor
     members: Tensor

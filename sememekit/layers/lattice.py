@@ -5,8 +5,7 @@ leads from the node t + 1 - l to the node t + 1; up to E parallel edges join two
 edge, E parallel edges. Scores (B, T, L, E) are natural logarithms: entry [b, t, l - 1, e] is of an edge whose last token is t,
 with -inf for no edge. Sentence b ends at its node ``lengths[b]``; later entries are ignored.
 
-All computation is in float64, for long sentences.
-"""
+All computation is in float64, for long sentences."""
 
 from typing import Any
 

@@ -1,6 +1,5 @@
 """LSTM recurrences over precomputed input projections: a scan with one product a step and a hand-written backward pass, and a
-single step for lattices.
-"""
+single step for lattices."""
 
 from typing import Any
 

@@ -69,8 +69,7 @@ class _MogrifierScan(torch.autograd.Function):
     """Gradients of all maps take one product each after the loop. The loops never synchronise with a device.
 
     ``kept[i]`` (T, B, E or H) is the vector after round i, without its powers of two: kept[-1] is x, kept[0] is h. The last x
-    and h are concatenated in ``joined`` (T, B, E + H), for one product with the gates.
-    """
+    and h are concatenated in ``joined`` (T, B, E + H), for one product with the gates."""
 
     @staticmethod
     def forward(

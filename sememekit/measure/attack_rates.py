@@ -10,8 +10,7 @@ An example has one of five outcomes, which are counted separately:
                    still counts for accuracy, and as untried if correct
 
 Rates and their differences have the intervals of ``sememekit.measure.intervals``; means have bootstrap intervals. Below: the
-size of the search space (coverage), and the share of successes that people accept (validity).
-"""
+size of the search space (coverage), and the share of successes that people accept (validity)."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -209,8 +208,7 @@ class Coverage(Record):
     """The joint search space of all correctly classified examples that no constraint refused.
 
     Sums, shares of the words, the mean number of substitutes of a changeable word, the median over examples with a text to
-    try, and the substitutes that each constraint refused. Ratios without a divisor are None.
-    """
+    try, and the substitutes that each constraint refused. Ratios without a divisor are None."""
 
     examples: int
     words: int

@@ -7,8 +7,7 @@ With d_n the smoothed BLEU of one sentence with n-grams of up to n words, H hypo
 
 both averaged over the examples. sacrebleu counts and smooths. N-grams longer than the hypothesis are left out, since "add-k"
 would give them a precision of 1 (0 + 1 of 0 + 1). With one reference, recall is the maximum of the H values and precision their
-mean, so recall is never below precision. In the table of the MoS paper it is below, so that paper had several references.
-"""
+mean, so recall is never below precision. In the table of the MoS paper it is below, so that paper had several references."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -23,8 +23,7 @@ class Accuracy(Record):
     """Accuracy (correct / examples) with its 95 % Wilson score interval, and scores by label.
 
     ``macro_f1`` is the plain mean of F1 over labels that occur, true or predicted; ``confusion`` has a row for each true label
-    and a column for each predicted label.
-    """
+    and a column for each predicted label."""
 
     accuracy: float
     accuracy_low: float

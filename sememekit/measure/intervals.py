@@ -14,8 +14,7 @@ A share has Wilson's interval. A difference of two rates has the interval of New
 Medicine 17, 1998, p. 2635, method 10): the Wilson limits of both, combined with the correlation of the two rates. Over the same
 examples this correlation is the phi of the two-by-two table, shrunk towards zero by Newcombe's continuity correction. If the
 sides have different denominators, it is the correlation of the two ratios by the delta method over their common examples: phi
-if all examples are common, 0 if none is, as in Newcombe's interval for independent rates.
-"""
+if all examples are common, 0 if none is, as in Newcombe's interval for independent rates."""
 
 import math
 from collections.abc import Sequence

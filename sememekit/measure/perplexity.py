@@ -20,8 +20,7 @@ class Tally:
     """Total nats and the number of predicted tokens. Tallies are added, so that means are never averaged.
 
     >>> (Tally(4.0, 2) + Tally(2.0, 1)).mean
-    2.0
-    """
+    2.0"""
 
     nats: float = 0.0
     count: int = 0
@@ -47,8 +46,7 @@ class Perplexity(Record):
     """Perplexity of a text in three units; see docs/perplexity.md.
 
     ``perplexity`` is exp(nats / tokens), by word; infinite for a model that diverged. ``per_character`` is exp(nats /
-    characters), ``bits_per_byte`` nats / ln 2 / UTF-8 bytes, both of the source text; None if not counted.
-    """
+    characters), ``bits_per_byte`` nats / ln 2 / UTF-8 bytes, both of the source text; None if not counted."""
 
     model_config = ConfigDict(allow_inf_nan=True)
 

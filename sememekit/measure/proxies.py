@@ -5,8 +5,7 @@ A proxy is no rating: only raters say whether a text is valid. Its agreement wit
     area = P(s > s') + P(s = s') / 2,
 
 with the scores s and s' of a text with the answer yes and of a text with the answer no; 0.5 is chance. The interval is the one
-of Hanley and McNeil (Radiology 143, 1982).
-"""
+of Hanley and McNeil (Radiology 143, 1982)."""
 
 import math
 from collections.abc import Mapping

@@ -51,8 +51,7 @@ class TriangularFactor:
     A block B is added by a QR decomposition of R stacked on B, panel by panel. The Householder reflections of a panel mix one
     row of R with the rows of B, and are applied to the columns on its right. So R stays triangular, the work is 2 N V^2 for any
     block size, and memory holds R and one block. Orthogonal transformations preserve the singular values up to round-off; the
-    Gram matrix A'A would lose all below some 1e-8 of the largest.
-    """
+    Gram matrix A'A would lose all below some 1e-8 of the largest."""
 
     def __init__(self, num_columns: int) -> None:
         self._factor = torch.zeros(num_columns, num_columns, dtype=torch.float64)
@@ -98,8 +97,7 @@ class PairwiseDivergence:
     """Mean of KL(p_c || p_d) in nats over all ordered pairs of different contexts c, d (Table 5, Yang et al. 2018).
 
     Rows of V log-probabilities, none of them -inf, come block by block. All pairs count: the sum over pairs of sum_x p_c(x)
-    (log p_c(x) - log p_d(x)) is N sum_c sum_x p_c log p_c - sum_x (sum_c p_c(x)) (sum_d log p_d(x)), one pass over the rows.
-    """
+    (log p_c(x) - log p_d(x)) is N sum_c sum_x p_c log p_c - sum_x (sum_c p_c(x)) (sum_d log p_d(x)), one pass over the rows."""
 
     def __init__(self, num_words: int) -> None:
         self._count, self._negative_entropy = 0, 0.0

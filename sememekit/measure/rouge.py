@@ -1,8 +1,7 @@
 """ROUGE-1, ROUGE-2 and ROUGE-L (Lin 2004) of written texts against references, with a signature and bootstrap intervals.
 
 The package rouge-score does the counting. This module defines the rest: the unit, the length limit, several references, and
-that unknown words match nothing.
-"""
+that unknown words match nothing."""
 
 import hashlib
 import json
@@ -90,8 +89,7 @@ PRESETS_OF_DATASETS: Final[Mapping[str, tuple[str, ...]]] = {
 class TextScores:
     """Means over n examples, 0 to 1, with 95 % bootstrap intervals, and ``per_example``: metric -> (n,).
 
-    Scores with equal ``signature`` can be compared.
-    """
+    Scores with equal ``signature`` can be compared."""
 
     values: Mapping[str, Interval]
     per_example: Mapping[str, npt.NDArray[np.float64]]

@@ -13,8 +13,7 @@ from sememekit.measure.intervals import Interval
 class Scale:
     """Scale on which the values of a figure are averaged and compared.
 
-    Means are taken of ``inner`` values; ``outer`` inverts it, and ``change`` converts a difference of means for display.
-    """
+    Means are taken of ``inner`` values; ``outer`` inverts it, and ``change`` converts a difference of means for display."""
 
     figure: Literal["perplexity", "accuracy"]
     higher: bool

@@ -2,8 +2,7 @@
 
 They take plain arguments and settings by name, word ids in any order, counts and senses as lists or arrays. They need no
 vocabulary file, task or run, and do not change environment, threads or random seeds. All work with autocast,
-``DistributedDataParallel``, ``torch.compile``, ``torch.export`` and state dicts.
-"""
+``DistributedDataParallel``, ``torch.compile``, ``torch.export`` and state dicts."""
 
 from sememekit.nn.encoders import AWDLSTM, MogrifierLSTM, SememeGRU, SememeLSTM
 from sememekit.nn.lattice_loss import LatticeLoss

@@ -198,8 +198,7 @@ class SememeLSTM(_Recurrent):
     ``injection``: "cell" is a second LSTM cell on pi, whose cell state enters through a forget gate (Eq. 7); "gate" is an
     output gate for tanh(W pi + b) (Eq. 5); "concat" concatenates pi to the input. Settings: ``injection`` ("cell"), ``dropout``
     between layers, ``sememe_size``, ``sememe_dropout``, ``sememe_deviation``, ``initialisation`` (``encoders.stack``). Without
-    senses it is a plain LSTM.
-    """
+    senses it is a plain LSTM."""
 
     kinds: ClassVar[Mapping[bool, type[Encoder]]] = {False: LSTM, True: BiLSTM}
     usual_injection: ClassVar[str] = "cell"
@@ -215,8 +214,7 @@ class SememeGRU(_Recurrent):
     torch.Size([5, 2, 32])
 
     It works like ``SememeLSTM``; "cell" is a second GRU cell (Eq. 8), "gate" an output gate (Eq. 6). Further settings:
-    ``reset``, ``gate_output``, ``candidate`` (``encoders.gru``).
-    """
+    ``reset``, ``gate_output``, ``candidate`` (``encoders.gru``)."""
 
     kinds: ClassVar[Mapping[bool, type[Encoder]]] = {False: GRU, True: BiGRU}
     usual_injection: ClassVar[str] = "cell"
@@ -233,8 +231,7 @@ class MogrifierLSTM(_Recurrent):
 
     x^i = 2 sigmoid(Q^i h^(i-1) + b^i) x^(i-2) for odd i, h^i alike for even i (Eq. 1, 2). With senses, the sum of sememe
     vectors is concatenated to the input. Settings: ``rounds`` (5), ``rank``, ``dropout``, ``recurrent_dropout``,
-    ``weight_drop`` (``encoders.mogrifier``).
-    """
+    ``weight_drop`` (``encoders.mogrifier``)."""
 
     kinds: ClassVar[Mapping[bool, type[Encoder]]] = {False: Mogrifier}
     usual_injection: ClassVar[str] = "concat"
@@ -251,8 +248,7 @@ class AWDLSTM(nn.Module):
     The hidden-to-hidden matrix of a layer has one mask for all steps of a call; outputs between layers have one mask for each
     sequence. Evaluation has no masks. The last layer has ``output_size``, or E for a tied output layer. The surrounding model
     does dropout of input, output and words, and penalties on activations. Settings as in ``encoders.awd_lstm``. It runs on the
-    kernel of ``torch.nn.LSTM`` and, like it, compiles with ``torch._dynamo.config.allow_rnn``.
-    """
+    kernel of ``torch.nn.LSTM`` and, like it, compiles with ``torch._dynamo.config.allow_rnn``."""
 
     def __init__(
         self,

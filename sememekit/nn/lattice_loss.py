@@ -22,8 +22,7 @@ class LatticeLoss(nn.Module):
     inside. The gradient of an edge is its posterior, by the backward recursion. It has no parameters.
 
     Shapes: scores (B, T, L, E) natural logarithms: [b, t, l - 1, e] for the e-th parallel edge of length l with last token t,
-    -inf for no edge; lengths (B,) tokens of each text, integers.
-    """
+    -inf for no edge; lengths (B,) tokens of each text, integers."""
 
     def __init__(self, reduction: Literal["mean", "sum", "none"] = "mean") -> None:
         """``mean``: over the tokens of the batch (0 without tokens), ``sum``: over all, ``none``: (B,) for each text."""

@@ -27,8 +27,7 @@ class Output(NamedTuple):
 
     Attributes:
         output: (...) log-probability of each target in nats, 0 for ignored targets.
-        loss: mean negative log-probability of the targets that are not ignored; 0 if all are.
-    """
+        loss: mean negative log-probability of the targets that are not ignored; 0 if all are."""
 
     output: Tensor
     loss: Tensor
@@ -47,8 +46,7 @@ class OutputLayer(nn.Module):
 
     Attributes:
         in_features, num_words: H and V.
-        layer: the output layer of ``sememekit.decoders`` that computes.
-    """
+        layer: the output layer of ``sememekit.decoders`` that computes."""
 
     decoder_class: ClassVar[type[Decoder]]
     any_size: ClassVar[bool] = False

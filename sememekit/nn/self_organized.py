@@ -39,8 +39,7 @@ class SelfOrganizedSoftmax(OutputLayer):
 
     Settings: ``num_clusters``, ``gamma``, ``frequency_budget``, ``update_every`` (1000), ``smoothing``, ``projection``,
     ``bias``, ``context_dropout`` (``decoders.self_organized``). A shared embedding may have any width. Ignored targets do not
-    count.
-    """
+    count."""
 
     decoder_class: ClassVar[type[Decoder]] = SelfOrganized
     any_size: ClassVar[bool] = True

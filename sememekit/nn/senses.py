@@ -34,8 +34,7 @@ class Words:
     """V words in any order, in place of a ``Vocabulary`` for output layers.
 
     Attributes:
-        tokens: names of the words; ``counts``: (V,) how often each is a target; ``fingerprint``: of the graph, or empty.
-    """
+        tokens: names of the words; ``counts``: (V,) how often each is a target; ``fingerprint``: of the graph, or empty."""
 
     tokens: tuple[str, ...]
     counts: NDArray[np.int64]
@@ -58,8 +57,7 @@ class Senses:
 
     Attributes:
         graph: the ``SememeGraph`` for building layers.
-        sememes: K sememes in the order of the layers: numbers rising, names by spelling.
-    """
+        sememes: K sememes in the order of the layers: numbers rising, names by spelling."""
 
     sememes: tuple[Sememe, ...]
 

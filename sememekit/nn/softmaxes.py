@@ -35,8 +35,7 @@ class FullSoftmax(OutputLayer):
 
     Shared vectors (``embedding=``) as in Inan et al. 2017 and Press and Wolf 2017. Settings: ``bias``, ``bias_start``
     ("log_frequency" starts from the counts), ``samples`` (``decoders.softmax``). Shapes: contexts (..., H), log-probabilities
-    (..., V).
-    """
+    (..., V)."""
 
     decoder_class: ClassVar[type[Decoder]] = Softmax
 
@@ -51,8 +50,7 @@ class SampledSoftmax(OutputLayer):
 
     Z = exp s(t) + (1/S) sum over draws v_i != t of exp s(v_i) / q(v_i), with q the counts to the power ``samples_power``: an
     unbiased estimate of Z. Draws come from torch's generator. Other layers with ``samples=`` work in the same way. Settings:
-    ``samples`` (1000), ``samples_power``, ``samples_until``, ``bias`` (``decoders.sampling``).
-    """
+    ``samples`` (1000), ``samples_power``, ``samples_until``, ``bias`` (``decoders.sampling``)."""
 
     decoder_class: ClassVar[type[Decoder]] = Sampled
 
@@ -68,8 +66,7 @@ class AdaptiveSoftmax(OutputLayer):
     This is torch's ``AdaptiveLogSoftmaxWithLoss`` for ids in any order: p(w) = p(tail of w) p(w | tail), with a context of H /
     shrink^i in tail i. Bands are by falling count; ``rank_of_word`` in the state dict has the rank of each word. If ``counts``
     is a number, ids are taken as ranks. Compiled and exported graphs compute the probabilities of all words, as their shapes
-    must not depend on the targets. Settings: ``cutoffs``, ``shrink``, ``head_bias`` (``decoders.adaptive``).
-    """
+    must not depend on the targets. Settings: ``cutoffs``, ``shrink``, ``head_bias`` (``decoders.adaptive``)."""
 
     decoder_class: ClassVar[type[Decoder]] = Adaptive
     ordered: ClassVar[bool] = True
@@ -88,8 +85,7 @@ class DifferentiatedSoftmax(OutputLayer):
     torch.Size([5, 2, 2])
 
     p(w | h) = softmax of h[part(w)] . x_w + b_w. Bands are by falling count, as in ``AdaptiveSoftmax``. Settings: ``cutoffs``,
-    ``widths``, ``bias``, ``samples`` (``decoders.differentiated``).
-    """
+    ``widths``, ``bias``, ``samples`` (``decoders.differentiated``)."""
 
     decoder_class: ClassVar[type[Decoder]] = Differentiated
     ordered: ClassVar[bool] = True
@@ -109,8 +105,7 @@ class ClassSoftmax(StructuredLayer):
 
     p(w | h) = p(c(w) | h) p(w | c(w), h). Classes have equal total frequency, group words that share sememes (``senses``), or
     are given (``clusters``). The likelihood needs C classes and the words of one class; compiled for a CPU it needs all words,
-    as the shapes of a graph must not depend on the targets. Settings: ``num_classes``, ``bias`` (``decoders.class_hsm``).
-    """
+    as the shapes of a graph must not depend on the targets. Settings: ``num_classes``, ``bias`` (``decoders.class_hsm``)."""
 
     decoder_class: ClassVar[type[Decoder]] = ClassHSM
     layer: ClassHSM
@@ -134,8 +129,7 @@ class TreeSoftmax(StructuredLayer):
 
     log p(w | h) = sum over the nodes on the path of log sigmoid(+-(h . n_j + b_j)); Huffman's tree over the counts, or a
     balanced one over words that share sememes (``senses``). Compiled, it scores all words. Settings: ``bias``
-    (``decoders.tree_hsm``).
-    """
+    (``decoders.tree_hsm``)."""
 
     decoder_class: ClassVar[type[Decoder]] = TreeHSM
     layer: TreeHSM
@@ -172,8 +166,7 @@ class MixtureOfContexts(OutputLayer):
     >>> output, loss = layer(hidden_TBH, target_TB)
     >>> words_TB = layer.predict(hidden_TBH)
 
-    p(w | h) = softmax_w((sum_k pi_k h_k) . x + b). Settings as ``MixtureOfSoftmaxes`` (``decoders.mos``).
-    """
+    p(w | h) = softmax_w((sum_k pi_k h_k) . x + b). Settings as ``MixtureOfSoftmaxes`` (``decoders.mos``)."""
 
     decoder_class: ClassVar[type[Decoder]] = MoC
     any_size: ClassVar[bool] = True
@@ -255,8 +248,7 @@ class SememeSoftmax(_SememeLayer):
     of all words; p(w) = sum over its senses. Settings: ``preset``, ``num_bases`` (5), ``normalisation``, ``sense_bias``,
     ``vector_dropout``, ``context_dropout``, ``samples`` and more (``decoders.sdlm``). A shared embedding is (V, H).
 
-    Shapes: contexts (..., H), log-probabilities (..., V), S senses, K sememes.
-    """
+    Shapes: contexts (..., H), log-probabilities (..., V), S senses, K sememes."""
 
     decoder_class: ClassVar[type[Decoder]] = SDLM
 
@@ -269,8 +261,7 @@ class MixtureOfSememeSoftmaxes(_SememeLayer):
     >>> output, loss = layer(hidden_TBH, target_TB)
     >>> words_TB = layer.predict(hidden_TBH)
 
-    Settings: all of ``SememeSoftmax``, ``num_components`` (3), ``mixture_dropout``, ``bias_start`` (``decoders.mos_sdlm``).
-    """
+    Settings: all of ``SememeSoftmax``, ``num_components`` (3), ``mixture_dropout``, ``bias_start`` (``decoders.mos_sdlm``)."""
 
     decoder_class: ClassVar[type[Decoder]] = MoSSDLM
     any_size: ClassVar[bool] = True

@@ -1,7 +1,6 @@
 """Use of a run, or of your own classifier, in a notebook: plain arguments in, tables and pages out.
 
-Each method calls the function behind the command of the same name.
-"""
+Each method calls the function behind the command of the same name."""
 
 from typing import TYPE_CHECKING, Any
 

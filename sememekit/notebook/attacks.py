@@ -42,8 +42,7 @@ class AttackResult:
 
     Attributes:
         report: rates with intervals, coverage, notes and warnings.
-        results: an ``ExampleResult`` for each text, in order.
-    """
+        results: an ``ExampleResult`` for each text, in order."""
 
     def __init__(self, report: AttackReport, results: Sequence[ExampleResult]) -> None:
         self.report, self.results = report, tuple(results)

@@ -43,8 +43,7 @@ class Run(OpenRun):
         run.explain("去年 美国")                    # the page of ``sememekit explain``
 
     Each method names its kinds of runs. Words are separated by blanks; Chinese without blanks is segmented like the data of the
-    run. Loading does not change torch's generators; ``device`` sets threads and precision by the run's settings.
-    """
+    run. Loading does not change torch's generators; ``device`` sets threads and precision by the run's settings."""
 
     @cached_property
     def _loaded(self) -> tuple[Task, str, str]:

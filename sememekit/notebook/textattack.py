@@ -8,8 +8,7 @@
     attack = Attack(UntargetedClassification(wrapper), [], swap, ours.search_method("pso"))
 
 In the other direction, a model wrapper of TextAttack is a victim here: ``sememekit.attack_classifier(wrapper, texts, labels,
-names=[...])``. The package ``textattack`` is imported when a part is made; it is no dependency of sememekit.
-"""
+names=[...])``. The package ``textattack`` is imported when a part is made; it is no dependency of sememekit."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module

@@ -3,8 +3,7 @@
 Lengths are counted in rising order. The first n-1 words of a frequent n-gram are at least as frequent, so each position stores
 the rank of its (n-1)-gram, and ``rank * V + next word`` is an integer key for any V and n. Blocks of keys are sorted and
 counted in memory, and written as runs, which are then merged by ranges of keys. Only one block, one range, and the best n-grams
-so far are in memory; the rest is on disk.
-"""
+so far are in memory; the rest is on disk."""
 
 import shutil
 import tempfile

@@ -10,8 +10,7 @@
 Steps 1 to 4 run on an engine: in this process, in processes of this machine, or on other machines (``sememekit.engines``).
 
 A killed run leaves the work folder; the next run with the same input and options continues after the last finished shard.
-Replacing an earlier folder takes two renames: a process killed between them leaves none; the next run creates it.
-"""
+Replacing an earlier folder takes two renames: a process killed between them leaves none; the next run creates it."""
 
 import hashlib
 import os
@@ -61,8 +60,7 @@ class Pipeline:
     """One run of ``preprocess``; call :meth:`run` once.
 
     ``dataset`` is the name of the corpus, for the signature; ``given`` is the vocabulary of other data
-    (``settings.vocabulary``); ``progress`` has the stages ``hash``, ``shards``, ``encode``.
-    """
+    (``settings.vocabulary``); ``progress`` has the stages ``hash``, ``shards``, ``encode``."""
 
     def __init__(self, dataset: str, cutting: Cutting, out: Path, *, given: Vocabulary | None, progress: Progress) -> None:
         corpus, settings, self._lexicon, self._open_segmenter = cutting

@@ -12,8 +12,7 @@ A shard writes four files into the work folder, named by the key of the shard:
     file is complete
 
 The key is a hash over all that decides the result, so the marker of a killed run is valid if its key matches. The files are
-compared with the marker before reuse.
-"""
+compared with the marker before reuse."""
 
 from __future__ import annotations
 

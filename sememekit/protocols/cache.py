@@ -1,7 +1,6 @@
 """The continuous cache: words that followed similar hidden states get probability (Grave et al. 2017).
 
-It reads any iterator of scored segments, from a static model or from dynamic evaluation.
-"""
+It reads any iterator of scored segments, from a static model or from dynamic evaluation."""
 
 import math
 from collections.abc import Iterable, Iterator

@@ -140,8 +140,7 @@ class Curves:
 class Heatmap:
     """Weights of at least 0 as squares, a row of ``values`` for each of ``rows``; the darkest square is the largest weight.
 
-    ``title`` is the alternative text.
-    """
+    ``title`` is the alternative text."""
 
     title: str
     columns: tuple[str, ...]

@@ -1,7 +1,6 @@
 """Self-contained HTML pages: style and script are inside.
 
-Templates in ``templates/`` escape everything that is not markup.
-"""
+Templates in ``templates/`` escape everything that is not markup."""
 
 import json
 import re

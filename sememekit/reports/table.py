@@ -56,8 +56,7 @@ class Table(Sequence[dict[str, Any]]):
     Attributes:
         numbers: indices of columns set flush right, or the first of them (default: columns of numbers).
         faint: indices of grey rows.
-        left_out: number of omitted rows with smaller changes.
-    """
+        left_out: number of omitted rows with smaller changes."""
 
     def __init__(
         self,
@@ -185,8 +184,7 @@ class Shown(Generic[ReportType]):
     ({'a': 1}, '<p>1</p>')
 
     Attributes:
-        report: the typed report, whose attributes are available here.
-    """
+        report: the typed report, whose attributes are available here."""
 
     def __init__(self, report: ReportType, views: Views) -> None:
         self.report, self.views = report, views

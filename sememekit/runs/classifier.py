@@ -23,8 +23,7 @@ class Classifier(NamedTuple):
     """A trained model that gives texts labels.
 
     >>> classifier = load_classifier(Path("runs/nli"))
-    >>> classifier.probabilities([("A man sleeps.", "He is awake.")])    # (1, C), columns as in classifier.labels
-    """
+    >>> classifier.probabilities([("A man sleeps.", "He is awake.")])    # (1, C), columns as in classifier.labels"""
 
     run: Run
     task: LabelPredictor

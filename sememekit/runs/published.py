@@ -102,8 +102,7 @@ class PieceWords(Decoder):
 
     p(word) is the probability that it is the longest word with which the next pieces begin, so all words sum to one. p(pieces)
     is the product of p(piece | context and the pieces before it); a masked model predicts each piece at a mask after these.
-    Prefixes with p below ``LEAST`` are not extended: they keep the probability of longer words.
-    """
+    Prefixes with p below ``LEAST`` are not extended: they keep the probability of longer words."""
 
     def __init__(self, model: PieceModel, words: Sequence[tuple[int, ...]]) -> None:
         nn.Module.__init__(self)
@@ -155,8 +154,7 @@ class PublishedRun(Run):
         data: prepared by its tokenizer, for counts and means (default: a few shipped sentences, without useful counts).
         sources: lexicons whose words it predicts as wholes, and whose senses it gets, as in ``Run.open``.
 
-    Raises ConfigError: as ``PieceModel``, or the data are not in its pieces.
-    """
+    Raises ConfigError: as ``PieceModel``, or the data are not in its pieces."""
 
     def __init__(
         self, name: str, data: Path | None = None, *, sources: Sequence[str] = (), device: str = "auto", dtype: str = "float32"

@@ -61,8 +61,7 @@ class Run:
 
     Opening compares the files with the manifest and reads plan, words and signature. The weights are read when
     ``task`` is first asked for, and the graph likewise. ``signature`` says how its data were made; ``settings`` has the run
-    settings of the plan, with the requested device and dtype.
-    """
+    settings of the plan, with the requested device and dtype."""
 
     def __init__(
         self,

@@ -5,8 +5,7 @@ FOLDER/
   model.safetensors    the weights, each shared tensor once
   run.json             format, snapshot, further names of shared tensors
   plan.json  versions.json  metrics.jsonl  vocabulary.tsv  ...   as in the folder of the run
-  manifest.json        SHA-256 of all files; the card may be changed
-"""
+  manifest.json        SHA-256 of all files; the card may be changed"""
 
 import hashlib
 import json

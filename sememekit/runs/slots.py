@@ -1,7 +1,6 @@
 """The tables of settings that ``--set`` changes: their variants, and every setting with its meaning, values and default.
 
-The meaning of a setting is the docstring below its field, in the class or its nearest base.
-"""
+The meaning of a setting is the docstring below its field, in the class or its nearest base."""
 
 import inspect
 import json

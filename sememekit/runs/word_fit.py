@@ -36,8 +36,7 @@ class WordFit:
     Args:
         graph: the senses of V' words, new words included.
         counts: (V',) of each word; for new words assumed counts.
-        known: (V',) mask of the words of the model.
-    """
+        known: (V',) mask of the words of the model."""
 
     def __init__(self, graph: SememeGraph, counts: NDArray[np.int64], known: NDArray[np.bool_]) -> None:
         self._entries, self._counts, self._graph = list(graph.entries()), counts, graph

@@ -52,8 +52,7 @@ class Writer(NamedTuple):
 
     >>> writer = load_writer(Path("runs/headlines"))
     >>> search = search_of(writer.task, ["task.search.beam_size=10"])
-    >>> [written.best.text for written in write_texts(writer, ["一篇文章"], search)]
-    """
+    >>> [written.best.text for written in write_texts(writer, ["一篇文章"], search)]"""
 
     run: Run
     task: TextWriter

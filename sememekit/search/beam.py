@@ -16,8 +16,7 @@ StepFunction = Callable[[Tensor, State, State, int], tuple[Tensor, Tensor, State
 state, and (B K,) the position with the largest attention weight.
 
 Every tensor of the state has B K rows, grouped by example; every tensor of the memory has B. A vocabulary with fewer than C
-words is returned whole. Log-probabilities and ids are overwritten.
-"""
+words is returned whole. Log-probabilities and ids are overwritten."""
 
 
 SEARCH: Final = 2

@@ -8,8 +8,7 @@ One grammar for both (blanks around a name are ignored)::
     body       := head [':' items] | items
     head       := marks [name]                      such as  human|人  ~  ?  $
     name       := english '|' chinese | english | chinese
-    marks      := any of  # % $ * + & @ ? ! ~ ^     what the sememe is to the word: part, agent, place, ...
-"""
+    marks      := any of  # % $ * + & @ ? ! ~ ^     what the sememe is to the word: part, agent, place, ..."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,6 @@
 """The sememe graph of a vocabulary: words -> senses -> sememes, as immutable integer arrays.
 
-Shapes: V words, S senses, K sememes, U distinct sememe sets, nnz entries in these sets.
-"""
+Shapes: V words, S senses, K sememes, U distinct sememe sets, nnz entries in these sets."""
 
 from __future__ import annotations
 
@@ -60,8 +59,7 @@ class SememeGraph:
         word_sources: V texts: the lexicon that gave the senses, or one of ``Source``.
         lexicons: name and hash of each lexicon, in order.
         history: changes since the graph was built, a line for each. fingerprint: SHA-256 over all of the above.
-        structure_fingerprint: SHA-256 over the places of sememes in their definitions; empty without any.
-    """
+        structure_fingerprint: SHA-256 over the places of sememes in their definitions; empty without any."""
 
     def __init__(
         self,

@@ -18,8 +18,7 @@
 
 The part ``structure`` exists if a lexicon has definitions that are trees. For each sense of such words it has depth and role of
 each sememe in the order above (``null`` if not found, ``[]`` for a sense without definition). The fingerprint does not cover
-this part, so older versions still read the file.
-"""
+this part, so older versions still read the file."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

@@ -22,8 +22,7 @@ class Sense:
     """One sense of one word, with a sorted set of sememes.
 
     The set may be empty: HowNet has definitions in English only, such as ``{partner}``. Such a sense can be looked up, but a
-    graph leaves it out.
-    """
+    graph leaves it out."""
 
     word: str
     sememes: tuple[str, ...]
@@ -62,8 +61,7 @@ class LexiconReport(config.Record):
 class Lexicon:
     """An immutable dictionary: word -> senses, in the order of the file.
 
-    ``name`` is ``format:file``; ``inventory`` has the sememes that the file declares, if any, whether used or not.
-    """
+    ``name`` is ``format:file``; ``inventory`` has the sememes that the file declares, if any, whether used or not."""
 
     shuffle_seed: int | None = None
     """Seed for exchanging the senses of words of like frequency in a graph; None: no exchange."""

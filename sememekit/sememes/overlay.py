@@ -7,8 +7,7 @@
 
 Each line is a change: the word with the number of its sense in the graph, from 1 (optional if it has one sense); the sememes to
 add and to remove; and, optionally, the sememes before the change as a check. Changes are applied in order and add up. Lines
-that begin with ``#`` and a blank are remarks.
-"""
+that begin with ``#`` and a blank are remarks."""
 
 import re
 from collections.abc import Iterable, Sequence

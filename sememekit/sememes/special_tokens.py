@@ -2,8 +2,7 @@
 
 The table follows the dictionary entries of the released language-model code (LM/hownet.py of SDLM, Gu et al. 2018), where
 sememes are Chinese words. A lexicon may spell its sememes in another way (``cardinal|基数``, or ``基`` for ``基数``), so a rule
-names its sememe in both languages, and ``SpecialTokens`` finds the lexicon's name.
-"""
+names its sememe in both languages, and ``SpecialTokens`` finds the lexicon's name."""
 
 import unicodedata
 from collections import Counter
@@ -58,8 +57,7 @@ class SpecialTokens:
 
     The sememe of a rule becomes the lexicons' sememe with its Chinese name, or else with one of its other names, or else a new
     sememe in the spelling of the first lexicon. If several sememes share a name (``year|年``, ``age|年``), the first lexicon
-    with this name gives its sememe with most senses.
-    """
+    with this name gives its sememe with most senses."""
 
     def __init__(self, lexicons: Sequence[Lexicon]) -> None:
         wanted = {name for rule in RULES.values() for sememe in rule for name in sememe[1:]}

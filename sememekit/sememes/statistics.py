@@ -26,8 +26,7 @@ _DEEPEST: Final = len(_DEPTHS) - 2
 class GraphStatistics(Record):
     """Coverage of a graph, with averages over annotated words and their senses; rules count as annotation.
 
-    Gu et al. 2018, Sec. 3.3, on People's Daily with HowNet: 3.4 sememes a word, 22 senses a sememe.
-    """
+    Gu et al. 2018, Sec. 3.3, on People's Daily with HowNet: 3.4 sememes a word, 22 senses a sememe."""
 
     words: int
     senses: int

@@ -1,7 +1,6 @@
 """Sememe-equal substitutes of a word, for word-level attacks (Zang et al. 2020).
 
-A substitute has an equal sememe set in some sense, the same part of speech and the same inflection.
-"""
+A substitute has an equal sememe set in some sense, the same part of speech and the same inflection."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
@@ -17,8 +16,7 @@ ENDINGS: Final = {"ing": "v", "ed": "v", "est": "ar", "er": "ar", "s": "nv"}
 class Substitutes:
     """Find the words that can replace a word.
 
-    Two senses are equal if their sets of sememes are equal, and their parts of speech if both are known.
-    """
+    Two senses are equal if their sets of sememes are equal, and their parts of speech if both are known."""
 
     def __init__(
         self, lexicons: Sequence[Lexicon], inflections: "Inflections | None" = None, ranks: Mapping[str, int] | None = None
@@ -74,8 +72,7 @@ class Inflections:
 
     Attributes:
         source, sha256: the name of the file or of WordNet, and its hash.
-        forms: (lemma, regular ending) -> forms.
-    """
+        forms: (lemma, regular ending) -> forms."""
 
     def __init__(
         self,

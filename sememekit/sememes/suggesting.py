@@ -95,8 +95,7 @@ class Suggester:
     - by characters (SPWCF, Jin et al. 2018): P(s | w) ~ sum over characters c of P(s | c at its place: first, middle, last);
     - by parts: the same with pairs, beginnings and ends of two and three characters, and words inside the word; a part of n
       words counts n / (n + 1);
-    - by neighbours (SPWE, Xie et al. 2017): P(s | w) ~ sum over the nearest words w' of cos(w, w') 0.8^rank [s of w'].
-    """
+    - by neighbours (SPWE, Xie et al. 2017): P(s | w) ~ sum over the nearest words w' of cos(w, w') 0.8^rank [s of w']."""
 
     def __init__(
         self, sememes_of: Mapping[str, Iterable[str]], words: Sequence[str], vectors: WordVectors | None = None

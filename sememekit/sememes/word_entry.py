@@ -20,8 +20,7 @@ class Source:
 class SenseEntry:
     """One sense: its sememes (sorted, distinct), a short label, and the place of each sememe in the definition.
 
-    ``places`` is empty without a definition that is a tree; None stands for a sememe that is not found in it.
-    """
+    ``places`` is empty without a definition that is a tree; None stands for a sememe that is not found in it."""
 
     sememes: tuple[str, ...]
     label: str

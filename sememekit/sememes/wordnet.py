@@ -2,8 +2,7 @@
 
 Formats of the manual pages wndb(5) and morphy(7): ``data.noun``, ``data.verb``, ``data.adj`` and ``data.adv`` have a synset on
 each line, after licence lines that begin with a blank; ``index.*`` list the synsets of a lemma, most frequent first; ``*.exc``
-list irregular forms.
-"""
+list irregular forms."""
 
 from __future__ import annotations
 

@@ -42,8 +42,7 @@ class Gate:
     Args:
         host: the address that the server listens on.
         token: required ``Authorization: Bearer TOKEN``; None for no token.
-        seconds: timeout for receiving a request.
-    """
+        seconds: timeout for receiving a request."""
 
     def __init__(self, app: ASGIApp, host: str, token: str | None, *, seconds: float = 10.0) -> None:
         self._app, self._host, self._token, self._seconds = app, host.strip("[]"), token, seconds

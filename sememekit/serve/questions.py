@@ -1,7 +1,6 @@
 """Requests of clients: a class for each request, with limits of texts and numbers.
 
-No field names a file, a folder or code. A run is named as ``GET /v1/runs`` lists it.
-"""
+No field names a file, a folder or code. A run is named as ``GET /v1/runs`` lists it."""
 
 import re
 from typing import Annotated, Final, Literal

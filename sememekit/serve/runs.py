@@ -65,8 +65,7 @@ class Bench:
         sources: ``FORMAT:PATH`` of lexicons of substitutes in attacks.
         save: folder for saving; None to disable it.
 
-    Raises CheckpointError: a folder is no run. Raises ConfigError: ``save`` lies in a run.
-    """
+    Raises CheckpointError: a folder is no run. Raises ConfigError: ``save`` lies in a run."""
 
     def __init__(
         self,

@@ -2,8 +2,7 @@
 
 Requests are computed one by one, since endpoint and command must agree: in batches the kernels of matrix products depend on the
 number of rows, which changes the last digits. Equal waiting requests are computed once. ``benchmarks/serve_load.py`` measures
-both. One thread for all runs suffices, since each request uses all cores. It also assigns RunWarnings to requests.
-"""
+both. One thread for all runs suffices, since each request uses all cores. It also assigns RunWarnings to requests."""
 
 import asyncio
 import warnings

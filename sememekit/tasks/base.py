@@ -79,8 +79,7 @@ class Task(nn.Module, ABC):
     >>> "words" in task.kinds
 
     A subclass nests a frozen ``Settings``. For commands other than ``train`` and ``eval`` it derives from ``WordPredictor``,
-    ``LabelPredictor`` or ``writing.TextWriter``.
-    """
+    ``LabelPredictor`` or ``writing.TextWriter``."""
 
     Settings: type[Settings]
     kinds: ClassVar[frozenset[Kind]] = frozenset()
@@ -206,8 +205,7 @@ class WordPredictor(Task):
 
     >>> hidden_TBH, state = task.contexts(tokens_TB, task.encoder.start(2))
     >>> log_probs_TBV = task.decoder.log_probs(hidden_TBH)
-    >>> perplexity = tallies(task.score(ids_N))[0].perplexity
-    """
+    >>> perplexity = tallies(task.score(ids_N))[0].perplexity"""
 
     kind: ClassVar[Kind] = "words"
     kinds: ClassVar[frozenset[Kind]] = frozenset({"words"})
@@ -243,8 +241,7 @@ class LabelPredictor(Task):
 
     >>> ids = [vocabulary.encode(text.split()) for text in ("A man sleeps .", "He is awake .")]
     >>> probabilities_NC = task.probabilities([ids])    # one example of two texts
-    >>> task.labels[probabilities_NC[0].argmax()]
-    """
+    >>> task.labels[probabilities_NC[0].argmax()]"""
 
     kind: ClassVar[Kind] = "labels"
     kinds: ClassVar[frozenset[Kind]] = frozenset({"labels"})

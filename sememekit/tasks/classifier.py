@@ -48,8 +48,7 @@ class TextClassifier(LabelPredictor, Divided):
 
     One encoder reads every text of an example. The vector of a text is the last hidden state (bidirectional: the last forward
     and the first backward state), or the maximum over its words. The loss is the mean over the examples of a batch. A subclass
-    defines the number of texts in an example and their features.
-    """
+    defines the number of texts in an example and their features."""
 
     kind: ClassVar[Kind] = "influence"
     kinds: ClassVar[frozenset[Kind]] = LabelPredictor.kinds | {"influence"}
@@ -322,8 +321,7 @@ class SingleTextClassifier(TextClassifier):
 @final
 class TextPairClassifier(TextClassifier):
     """Pairs of sentences, encoded separately; features [u, v, |u - v|, u * v] (Conneau et al. 2017; Qin et al. 2020, Sec.
-    IV-C).
-    """
+    IV-C)."""
 
     num_texts: ClassVar[int] = 2
 

@@ -39,8 +39,7 @@ class LanguageModel(WordPredictor, Divided):
     segment. The loss is the mean over the tokens of a segment; docs/perplexity.md defines the divisors.
 
     Regularisation by Merity et al. 2018 for any encoder: dropout of word types, locked dropout masks, segments of random
-    length, and two penalties on the activations of the last layer, which change the gradient but no reported loss.
-    """
+    length, and two penalties on the activations of the last layer, which change the gradient but no reported loss."""
 
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
 

@@ -30,8 +30,7 @@ class Chosen(Generic[Part]):
 class TaskResources:
     """Arguments of ``Task.build``: the words, data about them, and the parts that the plan names.
 
-    A task builds its parts in the order embedding, encoder, output layer, task, so that one seed gives one model.
-    """
+    A task builds its parts in the order embedding, encoder, output layer, task, so that one seed gives one model."""
 
     task: str
     vocabulary: Vocabulary

@@ -46,8 +46,7 @@ class Scoring:
     """Scoring of a split by a task, as ``evaluate-ppl`` and ``compare`` use it.
 
     >>> scoring = task.scored(data, "test")
-    >>> nats = sum(part.values.sum() for part in scoring.chunks(silent))
-    """
+    >>> nats = sum(part.values.sum() for part in scoring.chunks(silent))"""
 
     chunks: Callable[[OneStage], Iterator[UnitScores]]
     """Yields every prediction of the split once, without dropout; takes a callback for progress."""

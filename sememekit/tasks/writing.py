@@ -32,8 +32,7 @@ class TextWriter(Task):
 
     >>> [hypotheses] = task.write([vocabulary.encode(source)])
     >>> hypothesis_words(vocabulary, hypotheses[0], source, task.search)
-    >>> perplexity = tallies(task.score_pairs(data, "test"))[0].perplexity
-    """
+    >>> perplexity = tallies(task.score_pairs(data, "test"))[0].perplexity"""
 
     kind: ClassVar[Kind] = "texts"
     kinds: ClassVar[frozenset[Kind]] = frozenset({"texts"})

@@ -1,8 +1,7 @@
 """The chunk vocabulary: every word of the vocabulary, and the most frequent n-grams of words.
 
 File ``chunks.tsv`` of a prepared-data folder: the first line is ``chunks TAB fingerprint of the vocabulary TAB L``, every
-further line an n-gram in the order of its id, ``count TAB word TAB word ...``.
-"""
+further line an n-gram in the order of its id, ``count TAB word TAB word ...``."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -36,8 +35,7 @@ class ChunkVocabulary:
         num_tokens, max_length: V and L.
         counts: (M,) counts of the n-grams in the training split.
         vocabulary_fingerprint: of the vocabulary that the ids belong to.
-        fingerprint: 16 hexadecimal digits of the SHA-256 over the file.
-    """
+        fingerprint: 16 hexadecimal digits of the SHA-256 over the file."""
 
     def __init__(
         self,

@@ -30,8 +30,7 @@ class EnglishCased:
     ['It', 'does', "n't", 'work', '.']
 
     Tokenized text does not change, except that ``-lrb-`` becomes its bracket, and `````` and ``''`` a straight quote. Letters
-    with combining marks become one character if it exists; soft hyphens and zero-width characters are removed.
-    """
+    with combining marks become one character if it exists; soft hyphens and zero-width characters are removed."""
 
     description: str = "English, marks and clitics apart, version 1"
 
@@ -52,8 +51,7 @@ class Gigaword:
     """English as in the Gigaword headlines (Rush et al. 2015): lower-cased, punctuation and clitics separate, digits as ``#``.
 
     Brackets are ``-lrb-`` and ``-rrb-``, opening quotes two grave accents, closing ones two apostrophes, and ``UNK`` is
-    ``<unk>``. Text of Gigaword does not change, except for one word in ten thousand.
-    """
+    ``<unk>``. Text of Gigaword does not change, except for one word in ten thousand."""
 
     description: str = "English as in Gigaword headlines, version 1"
 

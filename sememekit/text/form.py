@@ -184,8 +184,7 @@ class TextForm:
 
     ``preprocess`` and all commands that read text use it. A number is a word of digits, with an optional sign, with ``. , : /
     -`` between digits, and an optional ``%``. In text without white space numbers are known only after segmentation. So
-    ``text`` is applied before the segmenter and ``words`` after it; ``cut`` does all three steps. The form is idempotent.
-    """
+    ``text`` is applied before the segmenter and ``words`` after it; ``cut`` does all three steps. The form is idempotent."""
 
     lower: bool = False  # bring the text into lower case
     numbers_to: str | None = None  # the word for every number, such as ``N``; None keeps the numbers

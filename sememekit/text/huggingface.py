@@ -1,7 +1,6 @@
 """Folders of Hugging Face models: their paths, and their tokenizers as segmenters.
 
-Nothing is downloaded, and only ``tokenizer.json``, ``tokenizer_config.json`` and ``special_tokens_map.json`` are read here.
-"""
+Nothing is downloaded, and only ``tokenizer.json``, ``tokenizer_config.json`` and ``special_tokens_map.json`` are read here."""
 
 import hashlib
 import json
@@ -139,8 +138,7 @@ class HuggingFacePieces:
         names: names of all pieces by model id.
         content: JSON with ``tokenizer``, as in ``tokenizer.json``, and the pieces ``begin``, ``end``, ``unknown`` or null.
         around: ids that the tokenizer puts around a text, such as the ids of ``[CLS]`` and ``[SEP]``. start: the id among them
-        that begins a text, such as the id of ``<s>``, if any.
-    """
+        that begins a text, such as the id of ``<s>``, if any."""
 
     def __init__(self, content: bytes, where: str) -> None:
         """Take the ``content`` of the file ``where``. Raises DataError: it is invalid."""

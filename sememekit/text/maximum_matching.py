@@ -35,8 +35,7 @@ class MaximumMatcher:
     ['今天', '天气', '好']
 
     A Latin word or a number (``iPhone6``, ``3.5%``) counts as a word of the list; with ``cut_latin`` it is segmented like
-    Chinese. Leftmost-longest matching by an Aho-Corasick automaton gives this result in one pass.
-    """
+    Chinese. Leftmost-longest matching by an Aho-Corasick automaton gives this result in one pass."""
 
     _SINGLES: Final = tuple(
         chr(code)

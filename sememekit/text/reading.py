@@ -3,8 +3,7 @@
 Only LF ends a line. CR before it is removed, as is a byte-order mark at the start of any line (concatenated files have them).
 Other white space (U+2028, U+0085, a lone CR, ...) stays inside the line. A line above the cap is read in pieces: it is cut at
 white space, or else after a punctuation mark, or else between characters. Under ``skip`` a bad piece is dropped; if the last
-piece is dropped, the previous piece ends the line.
-"""
+piece is dropped, the previous piece ends the line."""
 
 import os
 import sys

@@ -1,8 +1,7 @@
 """Chinese characters, and scripts without blanks between words.
 
 Two rules taken from other code use separate ranges: the sememes of a definition (``sememes.lexicon.CHINESE_RUN``) and the
-stretches of ``analysis.segmentation``.
-"""
+stretches of ``analysis.segmentation``."""
 
 import re
 from collections.abc import Iterable

@@ -34,8 +34,7 @@ class Segmenter(Protocol):
     """A segmenter of text into words. No word is empty or contains white space.
 
     >>> open_segmenter("characters").segment("今天 好")
-    ['今', '天', '好']
-    """
+    ['今', '天', '好']"""
 
     @property
     def description(self) -> str:
@@ -89,8 +88,7 @@ class JiebaSegmenter:
     """jieba in accurate mode; ``hmm`` adds its hidden Markov model for words outside the dictionary.
 
     ``words`` replace its dictionary, as in the SDLM paper (the words of HowNet; Gu et al. 2018, appendix B): words in jieba's
-    dictionary keep their frequency, others get the frequency 1.
-    """
+    dictionary keep their frequency, others get the frequency 1."""
 
     def __init__(self, hmm: bool = False, words: Iterable[str] | None = None) -> None:
         import jieba

@@ -24,8 +24,7 @@ _MAX_WIDTH: Final = 10_000
 class WordVectors:
     """Words with their vectors, in the order of the file: n distinct ``words``, ``matrix`` (n, E) and the SHA-256 of the file.
 
-    ``repeated`` counts lines with a repeated word; the first line of a word counts.
-    """
+    ``repeated`` counts lines with a repeated word; the first line of a word counts."""
 
     words: tuple[str, ...]
     matrix: NDArray[np.float32]

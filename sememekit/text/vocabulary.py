@@ -38,8 +38,7 @@ class Vocabulary:
             of the targets, and ``</s>`` for each.
         unknown_id: the id of ``<unk>``; None in a closed vocabulary.
         end_id: the id of ``<eos>``, else of ``</s>``, else None.
-        fingerprint: 16 hexadecimal digits of the SHA-256 over words and counts; graphs and checkpoints hold it.
-    """
+        fingerprint: 16 hexadecimal digits of the SHA-256 over words and counts; graphs and checkpoints hold it."""
 
     tokens: tuple[str, ...]
     counts: npt.NDArray[np.int64]

@@ -14,8 +14,7 @@
         step-00000123/     a snapshot (``training/snapshots.py``)
 
 A snapshot appears by one rename and the pointer moves by another, so a run killed at any moment keeps its last complete
-snapshot. The pointer names each snapshot from before its writing until its removal; other folders are never removed.
-"""
+snapshot. The pointer names each snapshot from before its writing until its removal; other folders are never removed."""
 
 import hashlib
 import json
@@ -46,8 +45,7 @@ class RunFolder:
 
     folder = RunFolder.open(Path("runs/sdlm"))
     folder.plan["encoder"], folder.metrics()[-1]
-    folder.load("best", with_trainer=False).weights
-    """
+    folder.load("best", with_trainer=False).weights"""
 
     def __init__(self, path: Path, plan: dict[str, Any], versions: dict[str, Any]) -> None:
         self.path, self.plan, self.versions = path, plan, versions

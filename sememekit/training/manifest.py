@@ -1,8 +1,7 @@
 """The manifest of a run folder: the SHA-256 of every file that training does not change.
 
 Snapshots have separate manifests. This manifest binds vocabulary, graph, clusters, chunks, plan and data signature together,
-since a file of another run could silently change results.
-"""
+since a file of another run could silently change results."""
 
 import hashlib
 from collections.abc import Mapping

@@ -1,7 +1,6 @@
 """Reports of the trainer, stored as lines of ``metrics.jsonl``.
 
-A power cut loses no line that a checkpoint needs; lines are checked on reading.
-"""
+A power cut loses no line that a checkpoint needs; lines are checked on reading."""
 
 import hashlib
 import json

@@ -81,8 +81,7 @@ class Average:
     that a rate scaled by segment length acts on the next segment. Here the ordinary optimiser takes the steps. All parameters
     are averaged; the public code leaves out the tail vectors of an adaptive softmax, which then stay constant.
 
-    Parameters stay the same objects, so tied matrices stay tied.
-    """
+    Parameters stay the same objects, so tied matrices stay tied."""
 
     def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
         self.parameters = parameters

@@ -2,8 +2,7 @@
 
 Nothing is pickled: the rest is JSON, and tensors are safetensors. Tensors are written and read one by one, so that a checkpoint
 needs no second copy of them, unlike ``safetensors.torch.save``. Every file is checked against its SHA-256 on loading. The run
-folder (``training/checkpoint.py``) knows which snapshot is the last and which the best.
-"""
+folder (``training/checkpoint.py``) knows which snapshot is the last and which the best."""
 
 import hashlib
 import json

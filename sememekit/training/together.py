@@ -5,8 +5,7 @@ weighted by its divisor d: g = sum over ranks r of (d_r / sum of all d) g_r.
 
 The sum follows the backward pass and replaces ``DistributedDataParallel``: ranks agree, without a search through the graph,
 which parameters have a gradient; a rank may have no example, and a batch may have several parts. Overlap with the backward pass
-would gain little, since the largest gradient, of the word vectors, is complete only at its end.
-"""
+would gain little, since the largest gradient, of the word vectors, is complete only at its end."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -1,7 +1,6 @@
 """Learning curves for experiment trackers: TensorBoard, Weights & Biases, MLflow.
 
-``metrics.jsonl`` always has the same numbers.
-"""
+``metrics.jsonl`` always has the same numbers."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -52,8 +52,7 @@ class Trainer:
     ``num_batches`` is the number of batches in the current epoch, 0 before the first.
 
     With several ``ranks`` each process has a trainer, and all make the same calls: gradients are over whole batches, decisions
-    are the same, and the first rank validates and writes.
-    """
+    are the same, and the first rank validates and writes."""
 
     def __init__(
         self,

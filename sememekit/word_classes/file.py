@@ -11,8 +11,7 @@ JSON with a cluster on each line, from ``write_clusters``:
     ["吃"]
     ]}
 
-or text, for other clusters: ``word TAB cluster`` lines.
-"""
+or text, for other clusters: ``word TAB cluster`` lines."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,6 @@
 """Classes, orders and binary trees of words from counts or sememes; deterministic.
 
-Shapes: V words, K sememes, C classes, nnz (word, sememe) pairs.
-"""
+Shapes: V words, K sememes, C classes, nnz (word, sememe) pairs."""
 
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
@@ -79,8 +78,7 @@ class _SememeVectors:
     """A unit vector over sememes for each word, stored sparsely.
 
     The weight of sememe k for word w is the mean over senses s of w of 1 / |E(s)| for k in E(s), times log(S / |D(k)|), since
-    rare sememes say more. Sememes of a single sense are left out, so a word may have the zero vector.
-    """
+    rare sememes say more. Sememes of a single sense are left out, so a word may have the zero vector."""
 
     def __init__(self, graph: SememeGraph) -> None:
         sense, sememe = graph.edges()
@@ -131,8 +129,7 @@ class _SememeVectors:
 class WordTree:
     """A full binary tree over V words: V - 1 inner nodes, numbered level by level from the root 0, and V leaves.
 
-    Positions are numbers 0 .. 2V - 2: inner node j is j, word w is V - 1 + w.
-    """
+    Positions are numbers 0 .. 2V - 2: inner node j is j, word w is V - 1 + w."""
 
     parent: Integers  # (2V - 1,) the parent of each position; 0 for the root
     side: Integers  # (2V - 1,) 0 for a left child, 1 for a right one; 0 for the root

@@ -19,8 +19,7 @@ Ids = npt.NDArray[np.integer]
 
 class SememeInfluence(NamedTuple):
     """Influence of one sememe of one word: the fall of log p(label) without the sememe, and the first-order estimate of this
-    fall (gradient of log p(label) along the sememe's vector, times the vector).
-    """
+    fall (gradient of log p(label) along the sememe's vector, times the vector)."""
 
     sememe: int
     effect: float

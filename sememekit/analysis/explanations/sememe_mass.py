@@ -40,8 +40,7 @@ class SememeMasses:
     >>> masses = SememeMasses(graph, device)
     >>> masses_NK = masses(decoder.sense_probabilities(hidden_NH).log_senses_NS)
 
-    The cost is one addition for each context and each edge between a sense and a sememe.
-    """
+    The cost is one addition for each context and each edge between a sense and a sememe."""
 
     def __init__(self, graph: SememeGraph, device: torch.device) -> None:
         self.structure = SenseStructure.from_graph(graph, symmetric=False).to(device)

@@ -99,8 +99,7 @@ class SememeReader:
     ``mean`` describes the text or counts of the means.
 
     Raises:
-        ConfigError, DataError: as ``mean_mass``.
-    """
+        ConfigError, DataError: as ``mean_mass``."""
 
     def __init__(
         self, run: Run, task: Predictor, empty_H: Tensor, over: str, data: Path | None, progress: OneStage = silent

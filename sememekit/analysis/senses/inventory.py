@@ -42,8 +42,7 @@ class SenseInventory:
 
     Attributes:
         counts: (V,) of the vocabulary.
-        log_frequency: (V,) log of the share of each word in the counts, with one token for a word of count 0.
-    """
+        log_frequency: (V,) log of the share of each word in the counts, with one token for a word of count 0."""
 
     def __init__(self, graph: SememeGraph, counts: NDArray[np.integer], lent: NDArray[np.bool_] | None = None) -> None:
         self.graph, self.counts, self._lent = graph, np.asarray(counts, dtype=np.float64), lent

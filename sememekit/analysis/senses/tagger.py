@@ -57,8 +57,7 @@ class LineReader:
 
     A word that cannot be cut so is ``<unk>``, or left out if the vocabulary has no ``<unk>``.
 
-    >>> LineReader(run).read(["去年", "美国"]).ids
-    """
+    >>> LineReader(run).read(["去年", "美国"]).ids"""
 
     def __init__(self, run: Run) -> None:
         self._form, self.vocabulary = run.form(), run.vocabulary
@@ -126,8 +125,7 @@ class SenseTagger:
         parts: the parts to compute; parts that the model does not support are left out.
 
     Raises:
-        ConfigError: the task predicts no words, or the model gives none of the parts.
-    """
+        ConfigError: the task predicts no words, or the model gives none of the parts."""
 
     def __init__(self, run: Run, inventory: SenseInventory, parts: Sequence[str] = PARTS) -> None:
         self._task = require(run.task, WordPredictor, "tag")

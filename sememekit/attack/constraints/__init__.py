@@ -47,8 +47,7 @@ class Constraint(AttackPart, ABC):
 
     >>> space = Space.open(Document.read(("not good",)), {"not": ("ever",), "good": ("fine",)})
     >>> Protected(Protected.Settings(), resources).narrow(space).substitutes
-    ((), ('fine',))
-    """
+    ((), ('fine',))"""
 
     @property
     def told(self) -> str:

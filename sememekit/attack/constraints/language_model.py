@@ -20,8 +20,7 @@ class LanguageModelConstraint(Constraint):
 
     Alzantot et al. 2018 rank by a language model of a billion words; their code gives the model one word of left context and
     never resets its state, so that scores depend on earlier calls. Here a sememekit model reads the whole field with one word
-    substituted, so that ranks are known before the search. Equal ranks keep the order of the candidates.
-    """
+    substituted, so that ranks are known before the search. Equal ranks keep the order of the candidates."""
 
     class Settings(Constraint.Settings):
         keep: int = Field(default=4, ge=1)
@@ -51,8 +50,7 @@ class LanguageModelConstraint(Constraint):
 class Perplexity(TextConstraint):
     """Refuse texts whose perplexity under a language model rises by more than a factor.
 
-    The perplexity of a field is exp of its mean loss in nats; every changed field must pass.
-    """
+    The perplexity of a field is exp of its mean loss in nats; every changed field must pass."""
 
     class Settings(TextConstraint.Settings):
         most: float = Field(default=1.5, gt=0.0)

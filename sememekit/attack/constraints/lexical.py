@@ -20,8 +20,7 @@ _FUNCTION: Final = frozenset({"FuncWord|功能词", "FuncWord", "功能词"})
 class LexicalConstraint(Constraint):
     """Compare the entries of a word and its substitute in the first lexicon that has both.
 
-    Without such a lexicon the substitute is kept. Words are looked up as written, in lower case, then by lemma.
-    """
+    Without such a lexicon the substitute is kept. Words are looked up as written, in lower case, then by lemma."""
 
     class Settings(Constraint.Settings):
         sources: tuple[str, ...] = ()
@@ -65,8 +64,7 @@ class PartOfSpeech(LexicalConstraint):
     """Forbid substitutes that share no part of speech with the word.
 
     The part of speech in the sentence is not checked. If the part of speech of any sense is unknown, the word counts as
-    unknown. Sememe and WordNet candidates keep the part of speech anyway and need no lexicon here.
-    """
+    unknown. Sememe and WordNet candidates keep the part of speech anyway and need no lexicon here."""
 
     @property
     def told(self) -> str:
@@ -84,8 +82,7 @@ class FirstSenses(LexicalConstraint):
 
     Lexicons such as WordNet give the most frequent sense first. Without this constraint an attack replaces "cat" by
     "electromyography", through the sense "computed tomography" (CAT). A sense whose only sememe says that the word has a
-    grammatical function is shared with no other word: "even" and "powerful" (mighty) both have it.
-    """
+    grammatical function is shared with no other word: "even" and "powerful" (mighty) both have it."""
 
     class Settings(LexicalConstraint.Settings):
         most: int = Field(default=1, ge=1)
@@ -112,8 +109,7 @@ class Names(LexicalConstraint):
     """Forbid names, both as replaced words and as substitutes.
 
     Three kinds of words are names: words whose first sense of some part of speech is a proper name (sememe ProperName|专),
-    words of an entry of two to four words with such a sense (new york), words with a capital inside a sentence.
-    """
+    words of an entry of two to four words with such a sense (new york), words with a capital inside a sentence."""
 
     def facts(self, senses: Sequence[Sense]) -> frozenset[bool]:
         proper = [not {"ProperName", "专"}.isdisjoint("|".join(sense.sememes).split("|")) for sense in senses]

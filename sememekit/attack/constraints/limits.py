@@ -110,8 +110,7 @@ class FrequentWords(Constraint):
 class Share(Constraint):
     """Limit the share of changed words (rounded down).
 
-    The public codes search without limit and discard successes with more changes; here such texts are never tried.
-    """
+    The public codes search without limit and discard successes with more changes; here such texts are never tried."""
 
     class Settings(Constraint.Settings):
         most: float = Field(default=0.25, gt=0.0, le=1.0)

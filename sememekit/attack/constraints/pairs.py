@@ -60,8 +60,7 @@ class Opposites(Constraint):
     """Forbid opposites of the word, which change the meaning of a text, and so its label.
 
     They are frequent among neighbours in word vectors (man and woman, up and down). Pairs come from given lists, from WordNet's
-    antonyms, and from a short list of our own.
-    """
+    antonyms, and from a short list of our own."""
 
     class Settings(Constraint.Settings):
         files: tuple[str, ...] = ()

@@ -25,8 +25,7 @@ class Similarity(TextConstraint):
     The mean of word vectors is the plainest sentence encoder; every field has to pass. One word moves the sum little, so
     ``least`` bounds the change of the text but hardly separates synonyms from other words; ``each`` does (docs/attacks.md).
     Substitutes without a vector are forbidden. With ``each`` above -1, words without a vector are not replaced. All other words
-    without a vector add nothing. A word is looked up as written, then in lower case.
-    """
+    without a vector add nothing. A word is looked up as written, then in lower case."""
 
     class Settings(TextConstraint.Settings):
         path: str = ""

@@ -21,8 +21,7 @@ class ExampleSet:
 
     class Reviews(ExampleSet):
         texts, headers = ("text",), (("text", "review"),)
-        columns = ("text", "label")
-    """
+        columns = ("text", "label")"""
 
     texts: ClassVar[tuple[str, ...]]
     """The name of each text of an example, in the order in which a task takes them."""

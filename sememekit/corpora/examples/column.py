@@ -19,8 +19,7 @@ class ColumnCorpus(ExampleCorpus):
 
     It turns pairs into running text for language models: ``preprocess gigaword FOLDER --column target`` gives the titles with
     end marks. Files are read, checked and divided as examples; the vocabulary comes from train alone. Labels are kept for
-    ``evaluate-ppl --by labels``.
-    """
+    ``evaluate-ppl --by labels``."""
 
     end_of_sentence: ClassVar[bool] = True
 

@@ -5,8 +5,7 @@ Beside the ids of a split the finished folder has:
     SPLIT.offsets.bin   (examples x texts + 1,) int64: where each text begins in SPLIT.bin, text by text, example by example
     SPLIT.labels.bin    (examples,) uint16
     SPLIT.texts.jsonl   where the set keeps its text: the words of the source as cut, and the references as written, a line each
-    SPLIT.lines.bin     (examples + 1,) int64: where each of these lines begins
-"""
+    SPLIT.lines.bin     (examples + 1,) int64: where each of these lines begins"""
 
 from __future__ import annotations
 

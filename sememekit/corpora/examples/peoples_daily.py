@@ -9,8 +9,7 @@ The month has a paragraph a line and no article boundaries, which are found by a
    are verse and tables.
 3. The source is the first sentence of that paragraph, without its dateline (本报北京１月４日讯, 新华社…电（记者…）, …报道：).
 4. A pair is left out if title and sentence share no word of two or more characters (the filter of Rush et al. 2015), or if the
-   sentence has fewer than 10 characters.
-"""
+   sentence has fewer than 10 characters."""
 
 import re
 from collections import Counter

@@ -156,8 +156,7 @@ class RowReader:
 
     The first line of a table is a header if it names the columns, in any case; otherwise they are ``kind.columns``. ``labels``
     is None if each row has its label; for texts without labels, ``labels`` are those in an ignored last column. ``header`` is
-    the header line, if any, once read; ``lines`` counts the lines read so far.
-    """
+    the header line, if any, once read; ``lines`` counts the lines read so far."""
 
     def __init__(
         self, files: Sequence[Opened], kind: Columns, faults: FaultCounter, labels: Collection[str] | None = None

@@ -29,8 +29,7 @@ class InferenceSet(TextPairs):
     """Natural language inference: SNLI (Bowman et al. 2015) as released, tokenised in three files, or any table of its kind.
 
     Pairs labelled ``-`` or ``-1``, on which the annotators disagree, are left out as usual. Labels may be the numbers of the
-    Hugging Face hub.
-    """
+    Hugging Face hub."""
 
     labels: ClassVar = ("entailment", "neutral", "contradiction")
     spelled: ClassVar = {"0": "entailment", "1": "neutral", "2": "contradiction"}
@@ -76,8 +75,7 @@ _NAMES = (("article", "title"), ("source", "target"), ("src", "tgt"))
 class PairSet(ExampleSet):
     """A source and a target, with references stored as text.
 
-    The vocabulary comes from train alone. A training pair that occurs in valid or test is counted and left out.
-    """
+    The vocabulary comes from train alone. A training pair that occurs in valid or test is counted and left out."""
 
     texts = ("source", "target")
     headers: ClassVar = (SOURCE_KEYS, TARGET_KEYS)
@@ -91,8 +89,7 @@ class PairSet(ExampleSet):
 
 class FilePairs(PairSet):
     """Pairs in two parallel files, line by line (``train.article.txt`` with ``train.title.txt``; also ``source`` with
-    ``target`` and ``src`` with ``tgt``), in JSON lines with a text and its summary or summaries, or in a table with TAB.
-    """
+    ``target`` and ``src`` with ``tgt``), in JSON lines with a text and its summary or summaries, or in a table with TAB."""
 
     def beside_names(self, name: str) -> list[str]:
         """Return the file, and the parallel file with "title" for "article" in its name."""

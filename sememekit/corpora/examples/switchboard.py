@@ -27,8 +27,7 @@ class Switchboard(PairSet):
 
     Two forms are read: JSON lines with a dialogue each, ``{"utts": [[speaker, text, ...], ...]}`` (Zhao et al. 2017), and text
     with ``speaker|utterance|tag`` lines, where ``# id`` opens a dialogue. A turn is an utterance of the file; the first turn of
-    a dialogue is not a target. Utterances without words are counted and left out.
-    """
+    a dialogue is not a target. Utterances without words are counted and left out."""
 
     segmenters: ClassVar = ("english", "none", "english-cased", "jieba", "characters", "fmm", "sentencepiece")
     marks: ClassVar = (SAME, OTHER)

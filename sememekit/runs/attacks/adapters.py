@@ -1,7 +1,6 @@
 """Classifiers of other libraries as victims: model folders and pipelines of transformers, scikit-learn, TextAttack.
 
-Everything becomes a function from a list of texts (strings, or tuples of strings) to an array of probabilities (N, C).
-"""
+Everything becomes a function from a list of texts (strings, or tuples of strings) to an array of probabilities (N, C)."""
 
 import hashlib
 from bisect import bisect_right

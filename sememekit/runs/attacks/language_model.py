@@ -16,8 +16,7 @@ class AttackLanguageModel:
 
     Words are segmented further like the model's text (characters, fmm, jieba); unknown words are tried in lower case.
     ``identity`` is for ``attack.json``: name of the run, snapshot, and SHA-256 of the weights. Raises ConfigError: a run that
-    predicts no words, or a run on SentencePiece pieces.
-    """
+    predicts no words, or a run on SentencePiece pieces."""
 
     def __init__(self, run: Run | Path | str, device: str = "auto") -> None:
         loaded = run if isinstance(run, Run) else Run.open(Path(run), device=device)

@@ -1,7 +1,6 @@
 """Victims of an attack: a run of a classifier, or a classifier of another library (``adapters``).
 
-A run can also be the segmenter of an attack: a lattice model that finds words, or the segmenter of its data.
-"""
+A run can also be the segmenter of an attack: a lattice model that finds words, or the segmenter of its data."""
 
 import os
 import sys

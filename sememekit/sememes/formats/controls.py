@@ -15,8 +15,7 @@ class RandomLabels(Lexicon):
     """The words and senses of another lexicon; random labels, drawn for each word, replace its sememes one to one.
 
     A word keeps its number of sememes, overall and by sense. Labels depend on the word and the seed alone, and are equally
-    likely. An inflected form with the senses of its lemma gets separate labels.
-    """
+    likely. An inflected form with the senses of its lemma gets separate labels."""
 
     def __init__(self, reference: Lexicon, seed: int) -> None:
         self._seed = seed
@@ -47,8 +46,7 @@ class SingleSememes(Lexicon):
 class RandomReader(LexiconReader):
     """``random:FORMAT:PATH``: random labels, as many for each word as it has sememes in that lexicon.
 
-    The number of different labels is the lexicon's number of sememes. (The released code gave 1 to 4 labels to every word.)
-    """
+    The number of different labels is the lexicon's number of sememes. (The released code gave 1 to 4 labels to every word.)"""
 
     format_name = "random"
 
@@ -92,8 +90,7 @@ class ShuffledReader(RandomReader):
     """``shuffled:FORMAT:PATH``: each word has all senses of another word of that lexicon with a similar frequency.
 
     Words exchange senses when a graph is built (``building.build_graph``). Each set of sememes keeps the number of words that
-    have it, and about the number of their tokens; random labels keep neither.
-    """
+    have it, and about the number of their tokens; random labels keep neither."""
 
     format_name = "shuffled"
 

@@ -1,8 +1,7 @@
 """Dictionaries as lexicons: WordNet's glosses, CC-CEDICT, or any file of words and definitions.
 
 After DictSKB (Qi et al. 2021): dictionaries explain many words by a small defining vocabulary, whose words serve as sememes.
-The content lemmas of a definition are its words without inflections and stop words.
-"""
+The content lemmas of a definition are its words without inflections and stop words."""
 
 import hashlib
 import importlib.util
@@ -42,8 +41,7 @@ class Definition:
 class DefiningVocabulary(NamedTuple):
     """The defining lemmas, most frequent first, and the sememes of each definition: its defining lemmas, possibly none.
 
-    ``helped`` definitions needed the definitions of their words, ``missed`` ones have no defining lemma.
-    """
+    ``helped`` definitions needed the definitions of their words, ``missed`` ones have no defining lemma."""
 
     words: tuple[str, ...]
     sememes: tuple[tuple[str, ...], ...]
@@ -163,8 +161,7 @@ class DictionaryReader(LexiconReader):
     WordNet: a sense is a synset, its definition the gloss without examples; each word has its two most frequent senses by part
     of speech. CC-CEDICT: Chinese words, simplified and traditional, defined in English; an entry that only refers to another
     entry gets the definitions of that entry; a word without definitions is counted as left out. A file: ``word TAB
-    definition``, a sense a line, English or Chinese.
-    """
+    definition``, a sense a line, English or Chinese."""
 
     format_name = "dictionary"
 

@@ -1,8 +1,7 @@
 """The project's own lexicon: ``word TAB POS TAB gloss TAB sememes`` in any number of ``.tsv`` files of one folder.
 
 Sememes are written ``english|中文`` between blanks and come from ``inventory.tsv`` of the same folder, which has
-``english|中文 TAB definition`` lines. Lines that are blank or begin with ``# `` are comments.
-"""
+``english|中文 TAB definition`` lines. Lines that are blank or begin with ``# `` are comments."""
 
 import hashlib
 from collections.abc import Iterator

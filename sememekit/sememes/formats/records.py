@@ -18,8 +18,7 @@ class RecordReader(LexiconReader):
     encodings: ClassVar[tuple[str, ...]] = ("utf-8-sig",)
     """Encodings, tried in this order."""
     names_by_hand: ClassVar[bool] = False
-    """True if records list the sememes of a sense, so that doubtful ones are reported; otherwise a definition has them.
-    """
+    """True if records list the sememes of a sense, so that doubtful ones are reported; otherwise a definition has them."""
 
     def read(self) -> Lexicon:
         source = read_lexicon_text(self.path, self.encodings)
@@ -78,8 +77,7 @@ class TableReader(RecordReader):
     """``word TAB ...``: sememes of one sense stand between blanks, as the file writes them (``human|人`` stays ``human|人``).
 
     With a header (first line, with ``word`` and ``sememes`` in any case) each line is one sense; ``pos``, ``gloss`` and ``def``
-    are read too, and other columns ignored. Without a header each line is a word with all its senses.
-    """
+    are read too, and other columns ignored. Without a header each line is a word with all its senses."""
 
     format_name = "table"
     names_by_hand = True
@@ -132,8 +130,7 @@ class WordListReader(RecordReader):
     2019).
 
     An odd number of lines (unless the last is blank) and sememes without a word are errors: words and sememes may be swapped
-    from there on. Blank records, and a first record without a word as in released files, are skipped and counted.
-    """
+    from there on. Blank records, and a first record without a word as in released files, are skipped and counted."""
 
     format_name = "list"
     names_by_hand = True
@@ -204,8 +201,7 @@ class HowNet2000Reader(RecordReader):
     a DEF.
 
     Function words of this release are defined by an English role name alone, such as ``{purpose}``; the role names are taken as
-    sememes, so that the word has a sense. An entry without a word is skipped and counted.
-    """
+    sememes, so that the word has a sense. An entry without a word is skipped and counted."""
 
     format_name = "hownet2000"
     encodings = ("utf-8-sig", "gb18030")
@@ -240,8 +236,7 @@ class HowNetReader(RecordReader):
     """HowNet's own records, ``NO.=``, ``W_C=``, ``G_C=``, ``W_E=``, ``G_E=``, ``DEF=`` lines; the first DEF counts
     (LM/hownet.py of SDLM).
 
-    UTF-8 or GB18030. Records without a word or a DEF are skipped and counted; a file that ends inside a record is refused.
-    """
+    UTF-8 or GB18030. Records without a word or a DEF are skipped and counted; a file that ends inside a record is refused."""
 
     format_name = "hownet"
     encodings = ("utf-8-sig", "gb18030")

@@ -1,8 +1,7 @@
 """Read pickles of unknown origin without running code: only dict, list, str, numbers, bool and None.
 
 A first pass inspects the instructions without running them, and refuses all instructions that plain data do not need. So
-classes, functions, extensions and persistent ids never reach the unpickler. The second pass unpickles, and looks up no name.
-"""
+classes, functions, extensions and persistent ids never reach the unpickler. The second pass unpickles, and looks up no name."""
 
 import io
 import pickle
@@ -20,8 +19,7 @@ _SHARING = {"MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "GET", "BINGET", "LONG_BI
 ALLOWED = frozenset(_FRAMING | _CONTAINERS | _TEXTS | _NUMBERS | _CONSTANTS | _SHARING)
 """Instructions for plain data; the last group allows shared objects.
 
-Tuples and sets stay out: the hash of deeply nested tuples can exhaust the C stack.
-"""
+Tuples and sets stay out: the hash of deeply nested tuples can exhaust the C stack."""
 
 _MEMO = frozenset({"PUT", "BINPUT", "LONG_BINPUT"})
 _BROKEN = (

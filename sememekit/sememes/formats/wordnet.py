@@ -9,8 +9,7 @@ class WordNetReader(LexiconReader):
     """A sense of a word is a synset that has further words; its "sememes" are these further words, in lower case.
 
     All words of a synset have one part of speech. Synsets of one word give no sense. All synonyms are taken. The released code
-    took 1 to 4 at random, regardless of the part of speech, and for half of its entries the sum of the whole vocabulary.
-    """
+    took 1 to 4 at random, regardless of the part of speech, and for half of its entries the sum of the whole vocabulary."""
 
     format_name = "wordnet"
     default_path = str(DEBIAN)

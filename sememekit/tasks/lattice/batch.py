@@ -1,7 +1,6 @@
 """Sentences as lattices of tensors: their edges, the softmax row of each edge, and its tokens.
 
-Also: sentences of prepared data with their bounds, training batches, and remarks on long sentences.
-"""
+Also: sentences of prepared data with their bounds, training batches, and remarks on long sentences."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -37,8 +36,7 @@ class Windows:
 class LatticeBatch:
     """Padded sentences. Edges are listed by the node where they begin: [i, b, l - 1, c] has the tokens i .. i + l - 1.
 
-    Legend: T tokens of the longest sentence, B sentences, L longest chunk (no longer than T), C copies.
-    """
+    Legend: T tokens of the longest sentence, B sentences, L longest chunk (no longer than T), C copies."""
 
     tokens: Tensor  # (T, B) word ids, padded with the end mark
     lengths: Tensor  # (B,) tokens of each sentence, its end mark included

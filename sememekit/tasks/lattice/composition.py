@@ -1,7 +1,6 @@
 """The vectors of words and windows in a batch of lattices, partly composed from token vectors.
 
-``Inner`` and ``UpperLayer`` are shared by all LSTMs inside chunks.
-"""
+``Inner`` and ``UpperLayer`` are shared by all LSTMs inside chunks."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, final
@@ -52,8 +51,7 @@ class Composition(nn.Module):
 
     A window of l tokens extends the forward state of its first l - 1 tokens and the backward state of its last l - 1. So each
     distinct window needs one step in each direction. Each direction is a stack of layers, whose top layer gives the vector. The
-    even ``size`` is of both directions together; with L = 1 (``longest``) nothing is recurrent.
-    """
+    even ``size`` is of both directions together; with L = 1 (``longest``) nothing is recurrent."""
 
     def __init__(self, size_in: int, size: int, longest: int, inner: Inner) -> None:
         super().__init__()

@@ -61,8 +61,7 @@ class Lattice(Divided, Planned):
     The state of a node merges the arriving states (``Rule``), or with ``segmental`` depends on the tokens only. The state at
     the node j is always a function of the first j tokens. So the probabilities of all sentences sum to one under any rule; only
     the released ``sub_marks`` lose probability. Sampling rules sample in training and take the most probable edge in
-    evaluation. With L = 1, C = 1 and no sub-model there is one path, and this is a plain language model over sentences.
-    """
+    evaluation. With L = 1, C = 1 and no sub-model there is one path, and this is a plain language model over sentences."""
 
     kind: ClassVar[Kind] = "lattices"
     kinds: ClassVar[frozenset[Kind]] = frozenset({"lattices"})

@@ -17,8 +17,7 @@ class EdgeScorer:
 
     Scores one batch, node by node or all nodes at once. N nodes, B sentences, L longest chunk, C copies of a chunk. ``output``
     has A and a; ``log_probs`` of the decoder maps contexts (M, E) and rows (M, K) to log-probabilities; ``keep`` is a dropout
-    mask (B, H) of the states. ``sub_model`` is None if only listed chunks have edges; ``sentinel`` is the row of the others.
-    """
+    mask (B, H) of the states. ``sub_model`` is None if only listed chunks have edges; ``sentinel`` is the row of the others."""
 
     def __init__(
         self,
@@ -78,8 +77,7 @@ class Segment(NamedTuple):
 class Lattices(NamedTuple):
     """The lattices of some sentences under a model. Edges are listed by their last token: [b, t, l - 1, e].
 
-    Legend: B sentences, T tokens of the longest, L tokens of the longest chunk, E copies.
-    """
+    Legend: B sentences, T tokens of the longest, L tokens of the longest chunk, E copies."""
 
     tokens: Tensor  # (B, T) word ids, padded with the end mark
     lengths: Tensor  # (B,) tokens of each sentence, its end mark included

@@ -1,8 +1,7 @@
 """Merging of the states that arrive at a node of a lattice: the rules of Section 3.3, Buckman and Neubig 2018, and more.
 
 Legend: T tokens, B sentences, L tokens of the longest chunk, C copies of a chunk, A = C min(j, L) edges that end at the node j,
-the shortest first, H size of the encoder's output, R size of its input part.
-"""
+the shortest first, H size of the encoder's output, R size of its input part."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -20,8 +19,7 @@ Rule = Literal["direct", "monte_carlo", "marginal", "gumbel", "tree", "gumbel_tr
 ``direct``: the sum of h and c. ``marginal``: sum_k M_k h_k and c_k. ``monte_carlo``: h and c of one edge, drawn from M.
 ``gumbel``: the mean by softmax((log M + Gumbel noise) / temperature). ``tree``: keeps all states; steps from the node take
 gates from sum_k M_k h_k and a forget gate for each h_k. ``gumbel_tree``: ``tree`` with the weights of ``gumbel`` in place of M,
-as the released code computes. ``segmental``: the encoder reads the tokens, and no states merge.
-"""
+as the released code computes. ``segmental``: the encoder reads the tokens, and no states merge."""
 
 TREES: Final = frozenset({"tree", "gumbel_tree"})
 """Rules that keep all arriving states, for an encoder that can step from several states at once."""
@@ -61,8 +59,7 @@ def arriving(leaving_TBLC: Sequence[Tensor], node: int) -> Tensor:
 class PathSums:
     """The forward recursion alpha_j = log sum over the edges that end at j of exp(alpha_i + score), in float64.
 
-    Alpha falls by some nats a token, and posteriors are differences of alphas, which would lose digits in float32.
-    """
+    Alpha falls by some nats a token, and posteriors are differences of alphas, which would lose digits in float32."""
 
     def __init__(self, gradient: bool) -> None:
         self._gradient = gradient
@@ -91,8 +88,7 @@ class NodeStates:
         rule: how states merge; tree rules need a ``ChildSum`` encoder.
         edges: the encoder's input part of the edge vectors, by the start node: T tensors (L, C, B, R).
         tokens: (T, B) word ids; encoders that look words up read an edge as its last token.
-        start: the output at the node 0 and the state there, (B, ...) each.
-    """
+        start: the output at the node 0 and the state there, (B, ...) each."""
 
     def __init__(
         self, encoder: Encoder, rule: Rule, edges: Sequence[Tensor], tokens: Tensor, start: State, masks: State

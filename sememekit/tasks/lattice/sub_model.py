@@ -36,8 +36,7 @@ class SubModel(nn.Module):
 
     With ``marks`` as released, the softmax of every step has two more entries: the end of a chunk, and a start mark that no
     chunk contains. Their probability is lost where they cannot occur, and the sum is below one (``released_marks``). Token
-    vectors of ``size_in`` are also the output vectors; ``longest`` is L, and 1 needs one step and no recurrence.
-    """
+    vectors of ``size_in`` are also the output vectors; ``longest`` is L, and 1 needs one step and no recurrence."""
 
     def __init__(
         self, width: int, num_words: int, size_in: int, size: int, longest: int, inner: Inner, *, released_marks: bool = False
