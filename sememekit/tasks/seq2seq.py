@@ -121,7 +121,8 @@ class SequenceToSequence(TextWriter, Divided):
             output_dropout=settings.output_dropout,
         )
         self.decoder = decoder
-        self._begin, self._end = vocabulary.id(START), vocabulary.id(STOP)
+        self.search = settings.search
+        self._begin, self.end = vocabulary.id(START), vocabulary.id(STOP)
 
     @classmethod
     def build(cls, settings: Settings, resources: TaskResources) -> Self:
@@ -134,10 +135,6 @@ class SequenceToSequence(TextWriter, Divided):
     @property
     def metric(self) -> PrimaryMetric:
         return PrimaryMetric("perplexity", lower_is_better=True)
-
-    @property
-    def search(self) -> BeamSettings:
-        return self.settings.search
 
     def check_source(self, words: int, where: str) -> None:
         settings = self.settings
@@ -163,17 +160,14 @@ class SequenceToSequence(TextWriter, Divided):
         return self.writer(x_TBE, state, memory, batch.real).outputs
 
     def batch_of(self, pairs: Sequence[tuple[Ids, Ids]]) -> PairBatch:
-        source, lengths = padded([self._cut(source) for source, _ in pairs])
+        source, lengths = padded([source[: self.settings.read_words or None] for source, _ in pairs])
         targets = [target for _, target in pairs]
         before, _ = padded(targets, begin=[self._begin])
-        words, _ = padded(targets, end=[self._end])
+        words, _ = padded(targets, end=[self.end])
         target_lengths = np.array([len(target) + 1 for target in targets])
         real = np.flatnonzero(np.arange(len(before))[:, None] < target_lengths[None, :])
         source_SB, before_TB, real_N, words_N = map(self._place, (source, before, real, words.reshape(-1)[real]))
         return PairBatch(source_SB, torch.from_numpy(lengths), before_TB, real_N, words_N)
-
-    def _cut(self, source: Ids) -> Ids:
-        return source[: self.settings.read_words] if self.settings.read_words else source
 
     def _place(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(array).to(self.device, non_blocking=True)
@@ -211,10 +205,6 @@ class SequenceToSequence(TextWriter, Divided):
         nats_N = self.decoder.nll(self._contexts(batch), batch.words)
         return BatchLoss(at_least_single(nats_N).sum(), nats_N.numel(), None, ())
 
-    @property
-    def end(self) -> int:
-        return self._end
-
     def score_pairs(self, data: PreparedData, split: str, progress: OneStage = silent) -> Iterator[Scored]:
         examples, done = self._checked(data, split), 0
         with evaluating(self):
@@ -240,7 +230,7 @@ class SequenceToSequence(TextWriter, Divided):
         """Return (V,) how often each word occurs in targets, end marks included."""
         examples = self._examples(data, split)
         counts = np.zeros(len(self.vocabulary), dtype=np.int64)
-        counts[self._end] = len(examples)
+        counts[self.end] = len(examples)
         for begin in range(0, len(examples), _EXAMPLES_AT_ONCE):
             bounds = np.asarray(examples.offsets[2 * begin : 2 * (begin + _EXAMPLES_AT_ONCE) + 1])
             is_target = np.repeat(np.arange(len(bounds) - 1) % 2 == 1, np.diff(bounds))
@@ -259,9 +249,9 @@ class SequenceToSequence(TextWriter, Divided):
         lengths, done = np.array([len(source) for source in sources], dtype=np.int64), 0
         with evaluating(self):
             for chosen in sorted_batches(lengths, self.settings.evaluation_batch_size):
-                ids, own = padded([self._cut(sources[index]) for index in chosen])
+                ids, own = padded([sources[index][: self.settings.read_words or None] for index in chosen])
                 memory, state = self._read(self._place(ids), torch.from_numpy(own))
-                best = beam_search(self._step, state, memory, begin=self._begin, end=self._end, settings=how, banned=banned)
+                best = beam_search(self._step, state, memory, begin=self._begin, end=self.end, settings=how, banned=banned)
                 for index, hypotheses in zip(chosen.tolist(), best, strict=True):
                     found[index] = hypotheses
                 done += len(chosen)
