@@ -2,7 +2,7 @@
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import ClassVar
 
 from sememekit.errors import DataError
@@ -28,8 +28,9 @@ class RecordReader(LexiconReader):
         if self.format_name == "list" and only_words(source.lines()):
             warn(other_form(self.path, "words"))
         records = list(self.records(source))
-        if self.names_by_hand and (doubt := _doubt(records)):
-            warn(f"{source.place(doubt[0])}: {doubt[1]}")
+        named = [(line, record) for line, record in records if self.names_by_hand and isinstance(record, Sense)]
+        if doubts := [f"{source.place(line)}: {doubt}" for line, sense in named if (doubt := _doubt(sense))]:
+            warn(doubts[0] + (f"; {len(doubts) - 1:,} more in this file" if len(doubts) > 1 else ""))
         notes = (f"read as {source.encoding}",) if len(self.encodings) > 1 else ()
         lexicon = lexicon_of(records, self.path, f"{self.format_name}:{self.path.name}", source.sha256, notes)
         if not lexicon.words:
@@ -44,16 +45,7 @@ class RecordReader(LexiconReader):
 _DIVIDING = re.compile("[，、；,;]+")  # separators of a list; no sememe of HowNet contains one
 
 
-def _doubt(records: Sequence[tuple[int, Entry]]) -> tuple[int, str] | None:
-    """Return the first line with doubtful sememes, and the warning about it and similar lines."""
-    doubts = [(line, doubt) for line, sense in records if isinstance(sense, Sense) and (doubt := _doubt_of(sense))]
-    if not doubts:
-        return None
-    line, doubt = doubts[0]
-    return line, doubt + (f"; {len(doubts) - 1:,} more in this file" if len(doubts) > 1 else "")
-
-
-def _doubt_of(sense: Sense) -> str:
+def _doubt(sense: Sense) -> str:
     """Return a warning if the sememes of a sense look like a mistake; else ""."""
     if not sense.sememes:
         return f"{sense.word[:40]!r} has no sememes here, so graphs and attacks leave this sense out"
