@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from sememekit.layers.lattice import best_path, edge_posteriors, log_marginal, sample_path
 from sememekit.tasks.lattice.batch import LatticeBatch
+from sememekit.tasks.lattice.inner import SubModel, SubModelBatch
 from sememekit.tasks.lattice.states import NodeStates, PathSums
-from sememekit.tasks.lattice.sub_model import SubModel, SubModelBatch
 
 
 class EdgeScorer:
