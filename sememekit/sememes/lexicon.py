@@ -3,7 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, KeysView, Mapping, Sequence
+from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, Literal
@@ -62,10 +62,9 @@ class LexiconReport(config.Record):
 class Lexicon:
     """An immutable dictionary: word -> senses, in the order of the file.
 
-    ``name`` is ``format:file``; ``inventory`` has the sememes that the file declares, if any, whether used or not."""
-
-    shuffle_seed: int | None = None
-    """Seed for exchanging the senses of words of like frequency in a graph; None: no exchange."""
+    ``name`` is ``format:file``; ``inventory`` has the sememes that the file declares, if any, whether used or not. ``lend``
+    returns the senses that a word gets from its lemma, which has the given senses (default: the same senses).
+    ``shuffle_seed`` is for exchanging the senses of words of like frequency in a graph; None: no exchange."""
 
     def __init__(
         self,
@@ -74,8 +73,12 @@ class Lexicon:
         senses: Mapping[str, tuple[Sense, ...]],
         report: LexiconReport,
         inventory: Sequence[str] = (),
+        *,
+        lend: Callable[[tuple[Sense, ...], str], tuple[Sense, ...]] = lambda senses, word: senses,
+        shuffle_seed: int | None = None,
     ) -> None:
         self.name, self.sha256, self.report, self.inventory = name, sha256, report, tuple(inventory)
+        self.lend, self.shuffle_seed = lend, shuffle_seed
         self._senses = dict(senses)
 
     @property
@@ -89,10 +92,6 @@ class Lexicon:
     def senses(self, word: str) -> tuple[Sense, ...]:
         """The senses of a word in the order of the file; empty for an unknown word."""
         return self._senses.get(word, ())
-
-    def lend(self, senses: tuple[Sense, ...], word: str) -> tuple[Sense, ...]:
-        """Return the senses that ``word`` gets from its lemma, which has ``senses`` (default: the same senses)."""
-        return senses
 
     def __len__(self) -> int:
         return len(self._senses)
