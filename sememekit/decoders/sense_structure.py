@@ -42,14 +42,6 @@ class SenseBlock(NamedTuple):
     constant: Tensor
     back_constant: Tensor
 
-    @property
-    def num_words(self) -> int:
-        return self.words.stop - self.words.start
-
-    @property
-    def num_senses(self) -> int:
-        return self.places.stop - self.places.start
-
     def by_basis(self, of_words_Rvn: Tensor) -> list[tuple[Tensor, ...]]:
         """For each basis, the parts of (R, v, n) that belong to each rank. All views are made at once (a microsecond each)."""
         return list(zip(*(of_words_Rvn[:, :size].unbind(0) for size in self.ranks), strict=True))
@@ -98,12 +90,12 @@ class SenseBlocks(NamedTuple):
     @property
     def most_words(self) -> int:
         """The largest number of words of a block."""
-        return max(block.num_words for block in self.blocks)
+        return max(block.words.stop - block.words.start for block in self.blocks)
 
     @property
     def most_senses(self) -> int:
         """The largest number of senses of a block."""
-        return max(block.num_senses for block in self.blocks)
+        return max(block.places.stop - block.places.start for block in self.blocks)
 
 
 @final
