@@ -2,11 +2,11 @@
 
 import hashlib
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
-from typing import Final, NamedTuple, Self, final
+from typing import Final, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
@@ -134,10 +134,7 @@ class SplitWriter:
         part.path.unlink()
         part.types.unlink()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
+    def close(self) -> None:
         self._file.close()
 
     def summary(self) -> SplitSummary:
@@ -181,7 +178,7 @@ def write_splits(
         def take(encoded: dict[str, Encoded]) -> None:
             for split, part in encoded.items():
                 if split not in writers:
-                    writers[split] = stack.enter_context(SplitWriter(folder / f"{split}.bin", vocabulary))
+                    writers[split] = stack.enter_context(closing(SplitWriter(folder / f"{split}.bin", vocabulary)))
                 writers[split].take(part)
 
         for done, encoded in enumerate(engine.in_order(EncodeTask.run, tasks), start=1):

@@ -235,17 +235,6 @@ class ShardJob(NamedTuple):
             yield ([*words, self.end] if self.end is not None and closed else words), characters, size
 
 
-class ShardTask(NamedTuple):
-    """One shard for a process of an engine: the pickled job, and the fields of this shard."""
-
-    job: bytes
-    span: Span
-    key: str
-
-    def run(self) -> ShardResult:
-        return _unpickled(self.job).process(self.span, self.key)
-
-
 def run_shards(
     engine: Engine, job: ShardJob, spans: Sequence[Span], keys: Sequence[str], progress: Progress
 ) -> list[ShardResult]:
@@ -259,13 +248,19 @@ def run_shards(
     todo = [(span, key) for span, key in zip(spans, keys, strict=True) if key not in results]
     progress("shards", finished := len(results), len(keys))
     pickled = pickle.dumps(job)
-    tasks = [ShardTask(pickled, span, key) for span, key in todo]
+    tasks = [(pickled, span, key) for span, key in todo]
     try:
-        found = engine.in_order(ShardTask.run, tasks, lambda done: progress("shards", finished + done, len(keys)))
-        results |= {task.key: result for task, result in zip(tasks, found, strict=True)}
+        found = engine.in_order(_process, tasks, lambda done: progress("shards", finished + done, len(keys)))
+        results |= {key: result for (_, key), result in zip(todo, found, strict=True)}
     finally:
         _unpickled.cache_clear()
     return [results[key] for key in keys]
+
+
+def _process(task: tuple[bytes, Span, str]) -> ShardResult:
+    """Process one shard, ``span`` and ``key`` of a pickled ``ShardJob``, in a process of an engine."""
+    job, span, key = task
+    return _unpickled(job).process(span, key)
 
 
 @lru_cache(maxsize=1)

@@ -35,12 +35,6 @@ _EXAMPLES_AT_ONCE = 1 << 16
 _PREPARE = "write pairs with: sememekit preprocess gigaword|lcsts|peoples-daily-headlines|switchboard SOURCE --out DIR"
 
 
-def _check_marks(vocabulary: Vocabulary) -> None:
-    for mark in (START, STOP):
-        if mark not in vocabulary:
-            raise ConfigError(f"the vocabulary has no {mark!r}, so its data are no pairs; {_PREPARE}")
-
-
 class PairBatch(NamedTuple):
     """B pairs of texts."""
 
@@ -103,7 +97,6 @@ class SequenceToSequence(TextWriter, Divided):
         self, settings: Settings, vocabulary: Vocabulary, embedding: nn.Embedding, encoder: Encoder, decoder: Decoder
     ) -> None:
         super().__init__()
-        _check_marks(vocabulary)
         self.settings, self.vocabulary, self.embedding = settings, vocabulary, embedding
         own, table = settings.share_embedding, (len(vocabulary), settings.embedding_size, settings.start_spread)
         self.source_embedding = embedding if own else uniform_embedding(*table)
@@ -126,7 +119,9 @@ class SequenceToSequence(TextWriter, Divided):
 
     @classmethod
     def build(cls, settings: Settings, resources: TaskResources) -> Self:
-        _check_marks(resources.vocabulary)  # of other data no size of a layer is worth a word
+        for mark in (START, STOP):  # of other data no size of a layer is worth a word
+            if mark not in resources.vocabulary:
+                raise ConfigError(f"the vocabulary has no {mark!r}, so its data are no pairs; {_PREPARE}")
         embedding = uniform_embedding(len(resources.vocabulary), settings.embedding_size, settings.start_spread)
         encoder = resources.make_encoder(settings.embedding_size)
         decoder = resources.make_decoder(settings.output_size or settings.hidden_size, embedding)
