@@ -279,7 +279,7 @@ class LabelPredictor(Task):
 
         def chunks(progress: OneStage) -> Iterator[UnitScores]:
             progress(0, len(units))
-            right = self.probabilities([examples.texts(number) for number in units]).argmax(1) == examples.labels
+            right = self.probabilities([examples.texts(number) for number in units.tolist()]).argmax(1) == examples.labels
             yield UnitScores(units, right.astype(np.float64), np.ones_like(units))
             progress(len(units), len(units))
 

@@ -32,9 +32,8 @@ from sememekit.tasks.lattice.batch import (
 )
 from sememekit.tasks.lattice.entries import Entries, entries_of
 from sememekit.tasks.lattice.inner import BatchVectors, Composition, Inner, SubModel, batch_vectors
-from sememekit.tasks.lattice.scoring import EdgeScorer, Lattices, score_in_order
-from sememekit.tasks.lattice.settings import LONG, LatticeSettings
-from sememekit.tasks.lattice.states import GUMBEL, SAMPLED, TREES, NodeStates, arriving, merging_weights
+from sememekit.tasks.lattice.scoring import EdgeScorer, Lattices, NodeStates, arriving, merging_weights, score_in_order
+from sememekit.tasks.lattice.settings import GUMBEL, LONG, SAMPLED, TREES, LatticeSettings
 from sememekit.tasks.resources import TaskResources
 from sememekit.tasks.scoring import SENTENCES, WITH_END, Scoring, UnitScores
 from sememekit.text.vocabulary import Vocabulary
