@@ -3,8 +3,9 @@
 import hashlib
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
+from operator import call
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
@@ -31,45 +32,33 @@ class Encoded(NamedTuple):
     """One shard's part of a split: a file of ids in the final type, and its counts."""
 
     path: Path  # of the ids
-    tokens: int  # number of ids
     types: Path  # of the ids that occur and their counts (2, types), since a shard has few of the V words
     sizes: tuple[int, int, int]  # sentences, characters and bytes
 
 
-class EncodeTask(NamedTuple):
-    """Encode one shard in a process of an engine. A shard without a split is divided; ``first`` is then the number of its first
-    sentence among all divided sentences."""
+def encode_shard(
+    shard: ShardResult, split: str | None, division: StratifiedDivision, path: Path, fingerprint: str, stem: Path
+) -> dict[str, Encoded]:
+    """Return split -> its part of one shard, in a process of an engine, by the vocabulary in the file ``path``.
 
-    shard: ShardResult
-    split: str | None
-    first: int
-    proportions: tuple[int, ...]
-    seed: int
-    vocabulary: Path
-    fingerprint: str
-    stem: Path
-
-    def run(self) -> dict[str, Encoded]:
-        """Return split -> its part of the shard."""
-        vocabulary = _vocabulary(self.vocabulary, self.fingerprint)
-        shard, mapping = self.shard, _mapping(self.shard, vocabulary)
-        division = StratifiedDivision(self.proportions, self.seed)
-        division.skip(self.first)
-        writers = {split: _PartWriter(self.stem, split, vocabulary) for split in ([self.split] if self.split else SPLITS)}
-        ids, units, position = shard.ids(), shard.units(), 0
-        for first in range(0, len(units), _SENTENCES):
-            block = np.asarray(units[first : first + _SENTENCES])
-            words = int(block[:, 0].sum(dtype=np.int64))
-            block_ids = mapping[ids[position : position + words]]
-            position += words
-            if self.split is not None:
-                writers[self.split].write(block_ids, block)
-                continue
-            labels = division.take(len(block))
-            labels_of_words = np.repeat(labels, block[:, 0])
-            for label, split in enumerate(SPLITS):
-                writers[split].write(block_ids[labels_of_words == label], block[labels == label])
-        return {split: writer.close() for split, writer in writers.items()}
+    A shard without a split is divided; ``division`` begins with its first sentence."""
+    vocabulary = _vocabulary(path, fingerprint)
+    mapping = _mapping(shard, vocabulary)
+    writers = {name: _PartWriter(stem, name, vocabulary) for name in ([split] if split else SPLITS)}
+    ids, units, position = shard.ids(), shard.units(), 0
+    for begin in range(0, len(units), _SENTENCES):
+        block = np.asarray(units[begin : begin + _SENTENCES])
+        num_words = int(block[:, 0].sum(dtype=np.int64))
+        block_ids = mapping[ids[position : position + num_words]]
+        position += num_words
+        if split is not None:
+            writers[split].write(block_ids, block)
+            continue
+        labels = division.take(len(block))
+        labels_of_words = np.repeat(labels, block[:, 0])
+        for label, name in enumerate(SPLITS):
+            writers[name].write(block_ids[labels_of_words == label], block[labels == label])
+    return {name: writer.close() for name, writer in writers.items()}
 
 
 @final
@@ -93,7 +82,7 @@ class _PartWriter:
         found = np.flatnonzero(self._counts)
         np.save(types, np.stack([found, self._counts[found]]))
         sentences, characters, size = self._sizes.tolist()
-        return Encoded(self._path, int(self._counts.sum()), types, (sentences, characters, size))
+        return Encoded(self._path, types, (sentences, characters, size))
 
 
 def _mapping(shard: ShardResult, vocabulary: Vocabulary) -> npt.NDArray[np.uint32]:
@@ -167,9 +156,10 @@ def write_splits(
     firsts = [0, *accumulate(0 if split else shard.sentences for split, shard in whole)]
     work, path = folder.parent, folder.parent / VOCABULARY
     vocabulary.save(path)
+    divisions = [StratifiedDivision(corpus.proportions, seed, first) for first in firsts]
     tasks = [
-        EncodeTask(shard, split, first, corpus.proportions, seed, path, vocabulary.fingerprint, work / f"shard-{number}")
-        for number, ((split, shard), first) in enumerate(zip(whole, firsts, strict=False))
+        partial(encode_shard, shard, split, division, path, vocabulary.fingerprint, work / f"shard-{number}")
+        for number, ((split, shard), division) in enumerate(zip(whole, divisions, strict=False))
     ]
     progress("encode", 0, len(parts))
     writers: dict[str, SplitWriter] = {}
@@ -181,7 +171,7 @@ def write_splits(
                     writers[split] = stack.enter_context(closing(SplitWriter(folder / f"{split}.bin", vocabulary)))
                 writers[split].take(part)
 
-        for done, encoded in enumerate(engine.in_order(EncodeTask.run, tasks), start=1):
+        for done, encoded in enumerate(engine.in_order(call, tasks), start=1):
             take(encoded)
             progress("encode", done, len(parts))
         if undivided and corpus.shuffle:

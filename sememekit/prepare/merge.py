@@ -3,10 +3,11 @@
 import heapq
 import random
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import accumulate, groupby
-from operator import itemgetter
+from operator import call, itemgetter
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -71,25 +72,14 @@ def merge_vocabulary(
     return Vocabulary.from_counts(counts), coverage
 
 
-class TrainingTask(NamedTuple):
-    """Count the train part of one undivided shard, for a process of an engine."""
-
-    shard: ShardResult
-    first: int
-    proportions: tuple[int, ...]
-    seed: int
-    stem: Path
-
-    def run(self) -> ShardResult:
-        """Return the words of train with their counts as ``.types`` of a shard; no other part of this shard may be read."""
-        division = StratifiedDivision(self.proportions, self.seed)
-        division.skip(self.first)
-        found_counts = _counts(self.shard, lambda first, size: division.take(size) == 0)
-        counted = ShardResult(self.stem, int(found_counts.sum()), 0, {})
-        counts = found_counts.tolist()  # numbers of Python: looked up and written in half the time
-        with counted.stem.with_suffix(".types").open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{word}\t{counts[index]}\t{index}\n" for word, _, index in self.shard.types() if counts[index])
-        return counted
+def _count_training(shard: ShardResult, division: StratifiedDivision, stem: Path) -> ShardResult:
+    """Return the words of train of one undivided shard with their counts as ``.types`` of a shard, in a process of an engine;
+    no other part of this shard may be read."""
+    found_counts = _counts(shard, lambda first, size: division.take(size) == 0)
+    counts = found_counts.tolist()  # numbers of Python: looked up and written in half the time
+    with stem.with_suffix(".types").open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{word}\t{counts[index]}\t{index}\n" for word, _, index in shard.types() if counts[index])
+    return ShardResult(stem, int(found_counts.sum()), 0, {})
 
 
 def of_training(
@@ -100,10 +90,10 @@ def of_training(
     Only the words of the result may be read; they lie in ``folder``. Memory grows with the distinct words of one shard."""
     firsts = accumulate((shard.sentences for shard in shards), initial=0)
     tasks = [
-        TrainingTask(shard, first, tuple(proportions), seed, folder / f"train-{number}")
+        partial(_count_training, shard, StratifiedDivision(proportions, seed, first), folder / f"train-{number}")
         for number, (shard, first) in enumerate(zip(shards, firsts, strict=False))
     ]
-    return list(engine.in_order(TrainingTask.run, tasks))
+    return list(engine.in_order(call, tasks))
 
 
 def hold_out(vocabulary: Vocabulary, share: float, seed: int) -> tuple[Vocabulary, dict[str, int]]:
