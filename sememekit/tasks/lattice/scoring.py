@@ -45,28 +45,6 @@ def arriving(leaving_TBLC: Sequence[Tensor], node: int) -> Tensor:
     return torch.cat([leaving_TBLC[node - length][:, length - 1].t() for length in range(1, reach + 1)])
 
 
-class PathSums:
-    """The forward recursion alpha_j = log sum over the edges that end at j of exp(alpha_i + score), in float64.
-
-    Alpha falls by some nats a token, and posteriors are differences of alphas, which would lose digits in float32."""
-
-    def __init__(self, gradient: bool) -> None:
-        self._gradient = gradient
-        self._leaving: list[Tensor] = []
-        self._alpha_B: Tensor | None = None
-
-    def leave(self, scores_BLC: Tensor) -> None:
-        """Add the scores of the edges that leave the last node; -inf for absent edges."""
-        scores_BLC = (scores_BLC if self._gradient else scores_BLC.detach()).double()
-        self._leaving.append(scores_BLC if self._alpha_B is None else scores_BLC + self._alpha_B[:, None, None])
-
-    def arrive(self) -> Tensor:
-        """(A, B) log-probability of each edge that ends at the next node, given that the path goes through that node."""
-        paths_AB = arriving(self._leaving, len(self._leaving))
-        self._alpha_B = paths_AB.logsumexp(0)
-        return paths_AB - self._alpha_B
-
-
 class NodeStates:
     """States of the nodes of B lattices; ``advance`` computes the nodes 0, 1, .. T - 1 in order.
 
@@ -162,12 +140,18 @@ def score_in_order(
 ) -> Tensor:
     """Return (T, B, L, C) log-probabilities of the edges that leave each node; nodes are sequential, as each state needs the
     previous. ``states`` stand before the first node; ``weigh`` maps log-posteriors (A, B) of the edges that end at a node to
-    weights of their states; with ``gradient`` gradients flow through the posteriors."""
-    paths = PathSums(gradient)
+    weights of their states; with ``gradient`` gradients flow through the posteriors.
+
+    alpha_j = log sum over the edges that end at j of exp(alpha_i + score) falls by some nats a token, and posteriors are
+    differences of alphas, which would lose digits in float32: they are in float64."""
     scores = [scorer.score_edges(states.advance(None).unsqueeze(0), 0)]
+    leaving_BLC, alpha_B = list[Tensor](), scores[0].new_zeros(scores[0].shape[1], dtype=torch.float64)
     for node in range(1, num_nodes):
-        paths.leave(scores[-1][0])
-        hidden_BH = states.advance(weigh(paths.arrive()))
+        last_BLC = scores[-1][0] if gradient else scores[-1][0].detach()
+        leaving_BLC.append(last_BLC.double() + alpha_B[:, None, None])
+        paths_AB = arriving(leaving_BLC, node)
+        alpha_B = paths_AB.logsumexp(0)
+        hidden_BH = states.advance(weigh(paths_AB - alpha_B))
         scores.append(scorer.score_edges(hidden_BH.unsqueeze(0), node))
     return torch.cat(scores)
 
