@@ -61,7 +61,7 @@ class RecurrentStack(Encoder):
     output gate (``gate``), or through a second cell (``cell``). Upper layers are plain. The state has the tensors (B, H_l) of
     each layer in order."""
 
-    states_per_layer: ClassVar[int]
+    states_per_layer: ClassVar[int] = 2
 
     class Settings(config.Settings):
         hidden_size: int = Field(default=650, ge=1)
