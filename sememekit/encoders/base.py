@@ -109,9 +109,7 @@ class Encoder(nn.Module, ABC):
         """Combine the two parts: ``combine(input_part(x), tokens, state_part(state))`` is ``step(x, tokens, state)``.
 
         ``input_part`` is (..., B, R) and ``tokens`` (..., B); ``state_part`` has tensors (..., B, ...), with axes of size 1 if
-        many steps start from one state; ``masks`` are from ``draw_masks``. Returns (..., B, H) outputs and the states after,
-        (..., B,
-        ...) each."""
+        many steps start from one state; ``masks`` are of ``draw_masks``. Returns outputs (..., B, H), states (..., B, ...)."""
         lead = input_part.shape[:-1]
         flat = tuple(part.expand(*lead, part.shape[-1]).reshape(-1, part.shape[-1]) for part in state_part)
         hidden, state = self.step(input_part.reshape(-1, input_part.shape[-1]), tokens.reshape(-1), flat)

@@ -125,9 +125,6 @@ class RecurrentStack(Encoder):
     def sememe_layer(settings: Any, size_in: int, sememe_size: int, size_out: int) -> CustomRecurrentLayer:
         """The first layer for the injections "gate" and "cell"."""
 
-    def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
-        return self.read_with(None, x, tokens, state, lengths)
-
     def sum_sememes(self, tokens: Tensor) -> Pi | None:
         """Return pi of ``tokens`` (T, B); None without injection."""
         if self.sememes is None:
@@ -135,8 +132,8 @@ class RecurrentStack(Encoder):
         with torch.autocast(tokens.device.type, enabled=False):
             return self.sememes(tokens)
 
-    def read_with(self, pi: Pi | None, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
-        """``forward`` with a given pi of (T, B); None computes it from ``tokens``."""
+    def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None, pi: Pi | None = None) -> Encoded:
+        """Read a sequence with a given pi of (T, B); None computes it from ``tokens``."""
         layers: list[Tensor] = []  # (T, B, H_l) each
         new_state: list[Tensor] = []
         pi = self.sum_sememes(tokens) if pi is None else pi

@@ -4,7 +4,7 @@ import heapq
 import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, repeat
 from operator import call, itemgetter
 from pathlib import Path
 from typing import Final
@@ -143,9 +143,8 @@ def _counts(shard: ShardResult, chosen: Callable[[int, int], npt.NDArray[np.bool
     return counts
 
 
-def _merge_some(task: tuple[Sequence[ShardResult], Path]) -> None:
+def _merge_some(shards: Sequence[ShardResult], path: Path) -> None:
     """Write the words of some shards as one list, in a process of an engine."""
-    shards, path = task
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{word}\t{count}\n" for word, count in _add_up(heapq.merge(*map(_pairs, shards))))
 
@@ -157,7 +156,7 @@ def _word_counts(engine: Engine, shards: Sequence[ShardResult], folder: Path) ->
     size = min(_OPEN_AT_ONCE, max(2, -(-len(shards) // engine.num_workers)))
     groups = [shards[first : first + size] for first in range(0, len(shards), size)]
     paths = [folder / f"merged-{number}.types" for number in range(len(groups))]
-    list(engine.map(_merge_some, list(zip(groups, paths, strict=True))))
+    list(engine.map(call, list(map(partial, repeat(_merge_some), groups, paths))))
     return heapq.merge(*map(_read_merged, paths))
 
 

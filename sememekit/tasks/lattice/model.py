@@ -126,7 +126,7 @@ class Lattice(Divided, Planned):
         embedding = uniform_embedding(len(entries.names), settings.embedding_size, settings.start_spread)
         if settings.senses and graph is not None:
             start_from_sememes(embedding.weight, entries, graph, settings.start_spread)
-        encoder = resources.make_encoder(settings.input_size)
+        encoder = resources.make_encoder(settings.embedding_size + settings.composed_size)
         decoder = resources.make_decoder(embedding.embedding_dim, embedding, entries.names)
         return cls(settings, vocabulary, entries, embedding, encoder, decoder)
 

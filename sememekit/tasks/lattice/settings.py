@@ -129,9 +129,5 @@ class LatticeSettings(config.Settings):
             return 0
         return self.embedding_size // 2 * 2 if self.composition_size is None else self.composition_size
 
-    @property
-    def input_size(self) -> int:
-        return self.embedding_size + self.composed_size
-
 
 START_LENGTH = 3.0  # root mean square length of a vector at the start; measured in docs/results/lattice.md
