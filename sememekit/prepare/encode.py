@@ -2,12 +2,12 @@
 
 import hashlib
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from functools import lru_cache, partial
 from itertools import accumulate
 from operator import call
 from pathlib import Path
-from typing import Final, NamedTuple, final
+from typing import BinaryIO, Final, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
@@ -86,11 +86,9 @@ class _PartWriter:
 
 
 def _mapping(shard: ShardResult, vocabulary: Vocabulary) -> npt.NDArray[np.uint32]:
-    pairs = [(index, vocabulary.id(word)) for word, _, index in shard.types()]
+    pairs = np.array([(index, vocabulary.id(word)) for word, _, index in shard.types()], dtype=np.int64).reshape(-1, 2)
     mapping = np.zeros(len(pairs), dtype=np.uint32)
-    if pairs:
-        provisional, final_ids = np.array(pairs, dtype=np.int64).T
-        mapping[provisional] = final_ids
+    mapping[pairs[:, 0]] = pairs[:, 1]
     return mapping
 
 
@@ -104,8 +102,8 @@ def _vocabulary(path: Path, fingerprint: str) -> Vocabulary:
 class SplitWriter:
     """The file of ids of one split, and its counts."""
 
-    def __init__(self, path: Path, vocabulary: Vocabulary) -> None:
-        self._file = path.open("wb")
+    def __init__(self, file: BinaryIO, vocabulary: Vocabulary) -> None:
+        self._file = file
         self._counts: npt.NDArray[np.int64] = np.zeros(len(vocabulary), dtype=np.int64)
         self._unknown = vocabulary.unknown_id
         self._digest = hashlib.sha256()
@@ -122,9 +120,6 @@ class SplitWriter:
                 self._file.write(block)
         part.path.unlink()
         part.types.unlink()
-
-    def close(self) -> None:
-        self._file.close()
 
     def summary(self) -> SplitSummary:
         tokens = int(self._counts.sum())
@@ -168,7 +163,7 @@ def write_splits(
         def take(encoded: dict[str, Encoded]) -> None:
             for split, part in encoded.items():
                 if split not in writers:
-                    writers[split] = stack.enter_context(closing(SplitWriter(folder / f"{split}.bin", vocabulary)))
+                    writers[split] = SplitWriter(stack.enter_context((folder / f"{split}.bin").open("wb")), vocabulary)
                 writers[split].take(part)
 
         for done, encoded in enumerate(engine.in_order(call, tasks), start=1):
