@@ -123,13 +123,9 @@ def compare(
 ) -> RunsComparison:
     """Perplexities of models on one text, or accuracies on the same examples, with differences from the first.
 
-    Args:
-        sides: two or more, each as ``runs_of`` takes it.
-        split, data, batch_size, device, dtype, which, progress: as ``evaluate_ppl`` takes them; no batch size for classifiers.
-
-    Raises:
-        ConfigError: one side, a run in two places, language models beside classifiers, or runs whose signatures differ.
-        CheckpointError, DataError: as ``evaluate_ppl``."""
+    ``sides`` are two or more, each as ``runs_of`` takes it; other arguments as ``evaluate_ppl``, without a batch size for
+    classifiers. Raises ConfigError: one side, a run in two places, language models beside classifiers, or runs whose signatures
+    differ. Raises CheckpointError, DataError: as ``evaluate_ppl``."""
     sides = [sides] if isinstance(sides, Path | str) else sides
     paths = [runs_of(side) for side in sides]
     flat = [path for side in paths for path in side]

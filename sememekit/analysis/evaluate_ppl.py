@@ -210,10 +210,8 @@ def compare_ppl(
 
     One graph groups the words for all models (default: the graph of the runs; with an overlay, before the change).
 
-    With an overlay, a file that ``lookup --change`` wrote, all weights stay as they were trained: the gate and the weights of
-    bases of each sememe, the bias of each sense. The overlay changes the gates that multiply a sense, and the constant C for
-    its number of sememes. So the normaliser of every prediction changes, too. A sememe encoder reads the new sum of the word's
-    sememes. The result is an ``OverlayComparison``.
+    With an overlay, a file that ``lookup --change`` wrote, all weights stay as they were trained (docs/lexicons.md has what
+    changes). The result is an ``OverlayComparison``.
 
     Raises ConfigError: one run, runs with different signatures or dtypes, or groups by different graphs; for an overlay, the
     model reads no graph, read it only when it was built, or never trained an added sememe. Raises CheckpointError, DataError,

@@ -61,10 +61,8 @@ def signature_of(scoring: Scoring, data: PreparedData, split: str, tokens: int) 
 
 
 def of_text(signature: str, *, adapted: bool = True) -> str:
-    """A signature without the parts of the model: the rule that sums the paths of a lattice, and intended differences.
-
-    Args:
-        adapted: keep the parts of a cache or dynamic evaluation."""
+    """A signature without the parts of the model: the rule that sums the paths of a lattice, and intended differences. With
+    ``adapted`` the parts of a cache or dynamic evaluation are kept."""
     left_out = _OF_THE_MODEL if adapted else (*_OF_THE_MODEL, *_LEARNED_WHILE_READING)
     return "|".join(part for part in signature.split("|") if part.split(":", 1)[0] not in left_out)
 
@@ -213,14 +211,9 @@ class RunText:
 def open_texts(
     runs: Sequence[Run], text: TextReading, command: str, *, figures: Sequence[str] = ("perplexity",), grouped: bool = False
 ) -> list[RunText]:
-    """A text as several runs read it; nothing is scored yet.
-
-    Args:
-        grouped: whether words will be grouped.
-
-    Raises:
-        ConfigError: a run without such a figure; different figures, signatures or dtypes; or an unsuitable option.
-        DataError: the data are absent, lack the split, or have another vocabulary."""
+    """A text as several runs read it; nothing is scored yet. ``grouped``: whether words will be grouped. Raises ConfigError: a
+    run without such a figure; different figures, signatures or dtypes; or an unsuitable option. Raises DataError: the data are
+    absent, lack the split, or have another vocabulary."""
     texts = [RunText(run, text, command, figures, grouped) for run in runs]
     for other in texts[1:]:
         check_comparable(texts[0].side, other.side)

@@ -81,11 +81,8 @@ def resampled_ratios(
     """Return many ratios over the same n examples with common draws: c values, and (resamples, c) resampled values, NaN if too
     few examples have a denominator.
 
-    Differences of columns of the draws are paired. ``from_draws`` makes an ``Interval`` of a value and its draws.
-
-    Args:
-        numerators, denominators: (n, c).
-        resamples, seed: as ``ratio_interval``."""
+    ``numerators`` and ``denominators`` are (n, c). Differences of columns of the draws are paired. ``from_draws`` makes an
+    ``Interval`` of a value and its draws."""
     tops, bottoms = np.asarray(numerators, dtype=np.float64), np.asarray(denominators, dtype=np.float64)
     sums = _resampled_sums(np.concatenate([tops, bottoms], axis=1), resamples, seed)
     both = np.concatenate([sums, np.concatenate([tops.sum(axis=0), bottoms.sum(axis=0)])[None]])
@@ -160,11 +157,8 @@ def combined(sentences: Interval, seeds: Interval) -> Interval:
 
 
 def student_quantile(probability: float, freedom: int) -> float:
-    """The t with P(T <= t) = ``probability`` for Student's distribution, by bisection.
-
-    Args:
-        probability: at least 0.5 and below 1.
-        freedom: degrees of freedom, at least 1."""
+    """The t with P(T <= t) = ``probability`` (at least 0.5 and below 1) for Student's distribution with ``freedom`` degrees of
+    freedom (at least 1), by bisection."""
     low, high = 0.0, 1.0
     while _student_central(high, freedom) < 2 * probability - 1:
         low, high = high, 2 * high

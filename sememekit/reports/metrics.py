@@ -163,10 +163,8 @@ def scores_page(report: ExplanationScores) -> str:
 
 
 def tables(report: ExplanationScores, top: int | None = None) -> list[Table]:
-    """Return scores over all positions with every k, and by band of gold word and gold sememe with one k.
-
-    Args:
-        top: the k of the bands; None for 5, or the smallest k without 5."""
+    """Return scores over all positions with every k, and by band of gold word and gold sememe with one k: ``top``, or 5 (the
+    smallest k without 5)."""
     tops = sorted({score.top for score in report.rankings})
     top = top or (SHOWN_TOP if SHOWN_TOP in tops else tops[0])
     rankings = list(dict.fromkeys(score.ranking for score in report.rankings))

@@ -53,10 +53,8 @@ class Table(Sequence[dict[str, Any]]):
 
     ``pandas.DataFrame(table.to_dicts())`` converts it.
 
-    Attributes:
-        numbers: indices of columns set flush right, or the first of them (default: columns of numbers).
-        faint: indices of grey rows.
-        left_out: number of omitted rows with smaller changes."""
+    ``numbers`` are indices of columns set flush right, or the first of them (default: columns of numbers), ``faint`` indices of
+    grey rows; ``left_out`` is the number of omitted rows with smaller changes."""
 
     def __init__(
         self,
@@ -176,15 +174,13 @@ class Views(NamedTuple):
 
 @final
 class Shown(Generic[ReportType]):
-    """A report of sememekit with the page that its command writes; a notebook shows the page.
+    """A report of sememekit with the page that its command writes; a notebook shows the page. The attributes of the typed
+    ``report`` are available here.
 
     >>> from sememekit.reports.table import Shown, Views
     >>> shown = Shown({"a": 1}, Views(lambda report: f"<p>{report['a']}</p>", lambda report: []))
     >>> shown.report, shown.html
-    ({'a': 1}, '<p>1</p>')
-
-    Attributes:
-        report: the typed report, whose attributes are available here."""
+    ({'a': 1}, '<p>1</p>')"""
 
     def __init__(self, report: ReportType, views: Views) -> None:
         self.report, self.views = report, views

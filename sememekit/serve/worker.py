@@ -26,9 +26,15 @@ LONGEST_WAIT: Final = 30.0
 class BusyError(Exception):
     """Too many requests at once."""
 
+    def __str__(self) -> str:
+        return "too many requests at once; try again in a second"
+
 
 class LateError(Exception):
     """The answer takes too long."""
+
+    def __str__(self) -> str:
+        return "the answer takes too long; ask for less at once, or try again"
 
 
 class Worker:

@@ -71,25 +71,14 @@ def evaluate_explanations(
 ) -> ExplanationScores:
     """Compare the sememes that ``explain`` would list before each word of a text with the sememes of the next word.
 
-    At each position the model has read the words before, as in ``evaluate-ppl``, and ranks K sememes of its graph. Sememes that
-    only special tokens have are left out, since they can never be gold. All senses of the next word give gold sememes, since
-    its sense is not annotated. ``LeftOut`` counts the positions that are not scored. For each k:
-
-    - ``any``: share of positions with a gold sememe among the k;
-    - ``recall``: mean of (gold sememes among the k) / min(k, number of gold sememes);
-    - ``information``: summed weight of the gold sememes among the k, divided by the summed weight of all gold sememes. The
-      weight of a sememe is -log(its tokens / all tokens) by the counts of the vocabulary, so frequent sememes weigh little;
-    - ``overlap``: share of the k sememes that are the same for two contexts half the text apart; 1 for a constant list.
-
-    Rankings come from ``sememe_mass.rankings``, the training frequency of the sememes, and sememes drawn at random (expected
-    values, no draw). Intervals are 95 % of a bootstrap over sentences, or over pairs of a text and its headline.
+    At each position the model has read the words before, and ranks the K sememes of its graph that can be gold. All senses of
+    the next word give gold sememes, since its sense is not annotated. docs/explaining.md has the figures and the rankings:
+    ``sememe_mass.rankings``, the training frequency of the sememes, and sememes drawn at random (expected values, no draw).
 
     ``tops`` are the values of k; ``seed`` is for the sample of ``contexts`` positions and for the bootstrap. Other arguments as
-    ``sememekit eval --help``; the stages of ``progress`` are ``mean`` and ``contexts``.
-
-    Raises:
-        ConfigError: the output layer has no senses, the task predicts no words, or a number or split is out of range.
-        DataError: the data are absent or lack the split, or no word of it has sememes from a lexicon."""
+    ``sememekit eval --help``; the stages of ``progress`` are ``mean`` and ``contexts``. Raises ConfigError: the output layer
+    has no senses, the task predicts no words, or a number or split is out of range. Raises DataError: the data are absent or
+    lack the split, or no word of it has sememes from a lexicon."""
     if not tops or min(tops) < 1 or (contexts is not None and contexts < 1):
         raise ConfigError(f"eval --explanations: --top and --contexts must be 1 at least, given {list(tops)} and {contexts}")
     loaded = Run.open(run)

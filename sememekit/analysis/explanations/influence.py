@@ -78,13 +78,8 @@ def influence(task: TextClassifier, texts: Sequence[Ids], label: int | None = No
     A removed word is read as an unknown word: as ``<unk>``, or not at all if the model skips unknown words. A sememe is removed
     from one word in one place: only there the sum pi lacks its vector.
 
-    Args:
-        task: a model; it is put into evaluation mode inside.
-        texts: N arrays of word ids.
-        label: the id of the label to explain (default: the most probable).
-
-    Raises:
-        ConfigError: the vocabulary has no unknown word."""
+    ``task`` is put into evaluation mode inside; ``texts`` are N arrays of word ids; ``label`` is the id of the label to explain
+    (default: the most probable). Raises ConfigError: the vocabulary has no unknown word."""
     unknown = task.vocabulary.unknown_id
     if unknown is None:
         raise ConfigError(

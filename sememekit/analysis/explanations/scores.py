@@ -156,14 +156,9 @@ def score_rankings(
     tops: Sequence[int],
     seed: int = 0,
 ) -> Scores:
-    """Score rankings against the gold words, beside sememes drawn at random.
-
-    Args:
-        words: (P,) the gold word of each position.
-        word_counts: (V,) of the vocabulary.
-        units: (P,) the sentence of each position, which the bootstrap draws.
-        ranked: the first sememes of each ranking (P, k), best first; k is the largest of ``tops``, at most K.
-        tops: numbers of sememes, k."""
+    """Score rankings against the gold ``words`` (P,), beside sememes drawn at random; ``word_counts`` are (V,). The
+    bootstrap draws ``units`` (P,), the sentence of each position. ``ranked`` has the first sememes of each ranking (P, k),
+    best first; k is the largest of ``tops``, at most K."""
     sizes_PB, sizes = gold_by_band(gold, words), gold.size_V[words].astype(np.float64)
     band_P = np.digitize(word_counts[words], COUNT_BANDS)
     of_band = [np.ones(len(words)), *((band_P == number).astype(np.float64) for number in range(len(COUNT_BANDS) + 1))]

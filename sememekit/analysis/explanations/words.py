@@ -151,14 +151,9 @@ def explain(
     With ``word`` the result has its senses given the context and the words ``right`` after it (``AskedWord``).
 
     Arguments as ``sememekit explain --help``; ``progress`` is called with ("mean", done, total) while the split ``mean`` of
-    ``data`` is read.
-
-    Raises:
-        ConfigError: ``top`` or ``top_sememes`` below 1, an unknown split, a task that predicts no words, or an overlay that
-            does not fit the run.
-        GraphError: words or sememes of the overlay do not fit the run.
-        DataError: a context without known words, a word that a vocabulary without ``<unk>`` lacks, absent data of the split, or
-            a file that is no overlay."""
+    ``data`` is read. Raises ConfigError: ``top`` or ``top_sememes`` below 1, an unknown split, a task that predicts no words,
+    or an overlay that does not fit the run. Raises GraphError: words or sememes of the overlay do not fit. Raises DataError: a
+    context without known words, a word that a vocabulary without ``<unk>`` lacks, absent data of the split, or no overlay."""
     check_numbers(top=top, top_sememes=top_sememes, min_count=min_count)
     show = partial(progress, "mean")
     loaded = Run.open(run)

@@ -37,12 +37,8 @@ class SenseInventory:
     >>> inventory.substitutes(int(inventory.graph.sense_offsets[word]))
     >>> inventory.usual(word)
 
-    Args:
-        lent: (V,) mask of words that may be substitutes; None for all words of lexicons.
-
-    Attributes:
-        counts: (V,) of the vocabulary.
-        log_frequency: (V,) log of the share of each word in the counts, with one token for a word of count 0."""
+    ``lent`` (V,) is a mask of words that may be substitutes; None for all words of lexicons. ``counts`` (V,) are of the
+    vocabulary; ``log_frequency`` (V,) is the log of a word's share in them, with one token for a word of count 0."""
 
     def __init__(self, graph: SememeGraph, counts: NDArray[np.integer], lent: NDArray[np.bool_] | None = None) -> None:
         self.graph, self.counts, self._lent = graph, np.asarray(counts, dtype=np.float64), lent

@@ -111,21 +111,14 @@ class SenseTagger:
       whose probability does not depend on the context;
     - ``usual``: ``SenseInventory.usual``, without the model.
 
-    A published model (``PublishedRun``) predicts no senses, so it has only the last two parts. Its ``substitution`` uses
-    ``in_sentence(v)`` of ``PieceModel`` as log-probabilities, and p(v) for causal models only. A sense without substitutes has
-    the value of the least probable sense. Surprisal is the sum over the pieces of a word; masked models have none.
+    A published model (``PublishedRun``) predicts no senses, so it has only the last two parts (docs/senses.md).
 
-    >>> tagger = SenseTagger(run, inventory_of(run))
     >>> line = LineReader(run).read("去年 美国 贸易".split())
-    >>> [[word]] = tagger.tag([line.ids], [[2]])
+    >>> [[word]] = SenseTagger(run, inventory_of(run)).tag([line.ids], [[2]])
     >>> word.log_probabilities("combined")
 
-    Args:
-        inventory: senses and substitutes of its words.
-        parts: the parts to compute; parts that the model does not support are left out.
-
-    Raises:
-        ConfigError: the task predicts no words, or the model gives none of the parts."""
+    ``parts`` that the model does not support are left out. Raises ConfigError: the task predicts no words, or the model
+    gives none of the parts."""
 
     def __init__(self, run: Run, inventory: SenseInventory, parts: Sequence[str] = PARTS) -> None:
         self._task = require(run.task, WordPredictor, "tag")

@@ -135,18 +135,13 @@ def tag(
     separately. Probabilities come from ``method`` (``SenseTagger``); a word with one sense has 1. If the model read a word as
     several words, their nats are summed.
 
-    Args:
-        sources: ``FORMAT:PATH``, lexicons for words that the run does not annotate.
-        words: the words to tag (default: all words).
-        whole: also yield the other words, without senses.
-        surprisal: compute it for the yielded words; this needs the probabilities of all words, which is slow.
+    ``sources`` are lexicons (``FORMAT:PATH``) for words that the run does not annotate, ``words`` the words to tag (default:
+    all). With ``whole`` the other words are yielded, too, without senses. ``surprisal`` needs the probabilities of all words,
+    which is slow. Raises ConfigError: the task predicts no words, or words have no senses by this method. Raises DataError:
+    Chinese without blanks where blanks cut the data of the run, or a lexicon that cannot be read.
 
     >>> for token in tag(Path("runs/sdlm"), ["我 吃 苹果 。"], words=["苹果"]):
-    ...     print(token.senses[0].sememes, token.senses[0].probability)
-
-    Raises:
-        ConfigError: the task predicts no words, or words have no senses by this method.
-        DataError: Chinese without blanks where blanks cut the data of the run, or a lexicon that cannot be read."""
+    ...     print(token.senses[0].sememes, token.senses[0].probability)"""
     loaded = Run.open(run)
     if method not in METHODS:
         raise ConfigError(f"--method {method}: allowed are {', '.join(METHODS)}")
