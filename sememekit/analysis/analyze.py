@@ -120,7 +120,7 @@ def analyze(
     dialogue models: contexts of all target words and end marks. Arguments as ``sememekit analyze --help``; default data: the
     first run's. Raises ConfigError: the task predicts no words, or not even two contexts fit into ``memory``. Raises DataError:
     data absent or without the split, or another vocabulary."""
-    opened = [Run.open(one) for one in (run, *([] if other is None else [other]))]
+    opened = [Run.open(one) for one in (run, other) if one is not None]
     tasks = [predictor(loaded.task, "analyze") for loaded in opened]
     prepared = opened[0].data(data)
     prints = [run.vocabulary.fingerprint for run in opened]

@@ -30,7 +30,6 @@ Points = tuple[tuple[float, float, float], ...]
 """Validation curve of a run: for each epoch the updates and CPU seconds so far, and the metric."""
 Columns = Sequence[Sequence[int]]
 """Positions of the runs of each side in the list of all runs."""
-_NOTHING: Final = Interval(value=None)
 
 
 class SideDifference(Record):
@@ -221,7 +220,7 @@ def _at_equal_budget(name: str, scale: Scale, curves: Sequence[Points], columns:
     budget, (first, *others) = at_equal_budget(sides, scale.higher)
     found = [_measure(name, scale, budget, first or [], None)]
     for own in others:
-        seeds = scale.shown(intervals.seed_difference(first, own) if first and own else _NOTHING)
+        seeds = scale.shown(intervals.seed_difference(first, own) if first and own else Interval(value=None))
         found.append(_measure(name, scale, budget, own or [], SideDifference(sentences=None, seeds=seeds, both=None)))
     return found
 

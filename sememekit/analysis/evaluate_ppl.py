@@ -1,6 +1,5 @@
 """``sememekit evaluate-ppl``: the perplexity of a text under trained models, by one protocol, with paired intervals."""
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from sememekit.config import Record
 from sememekit.errors import ConfigError
 from sememekit.measure import Perplexity, Tally, perplexity_of
 from sememekit.measure.intervals import RESAMPLES, Interval, ratio_difference_intervals
+from sememekit.measure.sides import SCALES
 from sememekit.progress import Progress, silent
 from sememekit.protocols.adaptation import Adaptation, AdaptationReport
 from sememekit.runs.run import OfRun, Run, Which
@@ -228,10 +228,7 @@ def compare_ppl(
     if changes and first.graph is not None:
         kinds = [*changed_kinds(changes, first.graph.words), *kinds]
     score_texts(texts, kinds, progress)
-    if changes:
-        reports = [report_of(one, one.run.graph) for one in texts]
-    else:
-        reports = [report_of(one, used or one.run.graph, kinds) for one in texts]
+    reports = [report_of(one, one.run.graph) if changes else report_of(one, used or one.run.graph, kinds) for one in texts]
     listed: list[dict[str, Any]] = [{"grouping": "all", "name": "all words", "of_which": False}]
     listed += [{"grouping": kind.grouping, "name": kind.name, "of_which": kind.of_which} for kind in kinds]
     sums = [[one.sums.units(place) for one in texts] for place in range(len(listed))]
@@ -260,9 +257,8 @@ def compare_ppl(
 
 
 def _change(first: float | None, other: float | None, nats: Interval) -> PerplexityChange:
-    relative = {name: None if value is None else math.expm1(value) for name, value in nats.model_dump().items()}
-    apart = None if first is None or other is None else other - first
-    return PerplexityChange(perplexity=apart, nats=nats, relative=Interval(**relative), excludes_zero=nats.leaves_zero_out)
+    apart, relative = None if first is None or other is None else other - first, SCALES["perplexity"].shown(nats)
+    return PerplexityChange(perplexity=apart, nats=nats, relative=relative, excludes_zero=nats.leaves_zero_out)
 
 
 def _common_graph(opened: Sequence[Run], given: Path | None) -> SememeGraph | None:

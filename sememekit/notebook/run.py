@@ -272,14 +272,10 @@ class Generated(str):
 
     report: Any
 
-    def __new__(cls, text: str, report: Any) -> Generated:
+    def __new__(cls, text: str, report: Any = None) -> Generated:  # pickle and copies set the report themselves
         written = super().__new__(cls, text)
         written.report = report
         return written
-
-    def __reduce__(self) -> tuple[type[Generated], tuple[str, Any]]:
-        """For pickle and copies."""
-        return type(self), (str(self), self.report)
 
 
 class Published(PublishedRun, Run):

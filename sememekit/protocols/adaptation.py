@@ -31,11 +31,16 @@ DYNAMIC_TUNING_TOKENS: Final = 30_000
 """Default validation tokens for tuning dynamic evaluation, as in the quick search of the public code."""
 
 
-class Tuning(Settings):
-    """The grids for tuning on the validation split before the text is scored."""
+class TuneChoice(Settings):
+    """Tuning of all settings that were not given, and the text for it."""
 
     tokens: int | None = Field(default=None, ge=2)
-    """Number of first tokens; unset: all with a cache alone, 30,000 with dynamic evaluation."""
+    """Number of first validation tokens; unset: all with a cache alone, 30,000 with dynamic evaluation."""
+
+
+class Tuning(TuneChoice):
+    """The grids for tuning on the validation split before the text is scored."""
+
     cache: CacheGrid = CacheGrid()
     dynamic: DynamicGrid = DynamicGrid()
 
@@ -221,13 +226,6 @@ class DynamicChoice(DynamicSettings):
     """Preset for all keys that are not given: awd-ptb, awd-ptb-paper, awd-wikitext-2, mos-ptb or mos-wikitext-2."""
     statistics_tokens: int | None = Field(default=None, ge=1)
     """Number of first training tokens for gradient statistics (MS); unset: all, as published."""
-
-
-class TuneChoice(Settings):
-    """Tuning of all settings that were not given, and the text for it."""
-
-    tokens: int | None = Field(default=None, ge=2)
-    """Number of first validation tokens; unset: all with a cache alone, 30,000 with dynamic evaluation."""
 
 
 def read_adaptation(

@@ -4,7 +4,7 @@ It reads any iterator of scored segments, from a static model or from dynamic ev
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any, Final, Literal
 
@@ -93,18 +93,14 @@ def tune_cache(segments: Iterable[Scored], grid: CacheGrid) -> list[CachePoint]:
     return sorted(points, key=lambda point: point.perplexity)
 
 
-@dataclass(frozen=True)
-class _LogCache:
-    """log p_cache(target) (T, B) of a segment, and the first row with the cache."""
-
-    values: Tensor
-    first: int
+_LogCache = tuple[Tensor, int]
+"""log p_cache(target) (T, B) of a segment, and the first row with the cache."""
 
 
 def _mixed(nats: Tensor, log_cache: _LogCache, weight: float) -> Tensor:
     """-log of the mixture, in log space: a word outside the cache has log p_cache = -inf."""
-    first = log_cache.first
-    mixed = torch.logaddexp(math.log(weight) + log_cache.values[first:], math.log1p(-weight) - nats[first:])
+    values, first = log_cache
+    mixed = torch.logaddexp(math.log(weight) + values[first:], math.log1p(-weight) - nats[first:])
     return torch.cat([nats[:first], -mixed])
 
 
@@ -123,7 +119,7 @@ def _log_caches(
         found = {}
         for (window, theta), values in _targets_in_cache(*history, len(keys), windows, thetas).items():
             needed = 1 if start == "history" else window + 1
-            found[window, theta] = _LogCache(values, first=min(max(needed - seen, 0), len(keys)))
+            found[window, theta] = values, min(max(needed - seen, 0), len(keys))
         yield segment, found
         seen += len(keys)
 

@@ -286,10 +286,10 @@ def curves(report: RunsComparison) -> list[Curves]:
 
 
 def _mean_line(report: RunsComparison, side: Side, place: int) -> tuple[tuple[float, float], ...]:
-    scale, epochs = SCALES[report.figure], list(zip(*side.curves, strict=False))
-    figures = (scale.mean(scale.inner(point[2]) for point in epoch) for epoch in epochs)
+    scale, epochs = SCALES[report.figure], zip(*side.curves, strict=False)
     return tuple(
-        (statistics.fmean(point[place] for point in epoch), figure) for epoch, figure in zip(epochs, figures, strict=True)
+        (statistics.fmean(point[place] for point in epoch), scale.mean(scale.inner(point[2]) for point in epoch))
+        for epoch in epochs
     )
 
 

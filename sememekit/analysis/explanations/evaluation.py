@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from sememekit.analysis.contexts import PredictedText
-from sememekit.analysis.explanations.scores import FREQUENCY, BandScores, Gold, RankingScore, SememeBand, score_rankings
+from sememekit.analysis.explanations.scores import FREQUENCY, Gold, Scores, score_rankings
 from sememekit.analysis.explanations.sememe_mass import CONTEXTS_AT_ONCE, COUNTS, SememeMasses, contexts_of, mean_mass, rankings
 from sememekit.config import Record
 from sememekit.decoders.base import Sensed
@@ -31,7 +31,7 @@ class LeftOut(Record):
     not_annotated: int
 
 
-class ExplanationScores(OfRun):
+class ExplanationScores(OfRun, Scores):
     """Report of ``eval --explanations``; see docs/explaining.md."""
 
     decoder: str
@@ -50,12 +50,6 @@ class ExplanationScores(OfRun):
     """Definition of a sentence in this text."""
     num_sememes: int
     """K, the sememes that are ranked."""
-    rankings: tuple[RankingScore, ...]
-    """Scores over all positions, for each ranking and each k."""
-    words: tuple[BandScores, ...]
-    """Scores by the training count of the gold word."""
-    sememes: tuple[SememeBand, ...]
-    """Recall by the training count of the gold sememe."""
 
 
 def evaluate_explanations(
@@ -137,7 +131,7 @@ def evaluate_explanations(
         sentences=len(np.unique(units[places])),
         unit=unit,
         num_sememes=int(gold.possible_K.sum()),
-        **found._asdict(),
+        **dict(found),
     )
 
 

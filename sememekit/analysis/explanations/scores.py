@@ -139,12 +139,15 @@ def gold_by_band(gold: Gold, words: Integers) -> Reals:
     return np.asarray(table[words])
 
 
-class Scores(NamedTuple):
-    """All scores: over all positions, by band of the gold word, and by band of the gold sememe."""
+class Scores(Record):
+    """The scores of rankings."""
 
     rankings: tuple[RankingScore, ...]
+    """Scores over all positions, for each ranking and each k."""
     words: tuple[BandScores, ...]
+    """Scores by the training count of the gold word."""
     sememes: tuple[SememeBand, ...]
+    """Recall by the training count of the gold sememe."""
 
 
 def score_rankings(
@@ -203,7 +206,7 @@ def score_rankings(
         of_words.append(BandScores(name=band, positions=int(of_band[number + 1].sum()), scores=scores))
         recalls = tuple(SememeRecall(ranking=name, top=top, found=rate(name, top, number, "sememes")) for name, top in names)
         of_sememes.append(SememeBand(name=band, pairs=int(sizes_PB[:, number].sum()), scores=recalls))
-    return Scores(tuple(score(*one, 0) for one in names), tuple(of_words), tuple(of_sememes))
+    return Scores(rankings=tuple(score(*one, 0) for one in names), words=tuple(of_words), sememes=tuple(of_sememes))
 
 
 def _overlap(tops: NDArray[np.integer]) -> float | None:

@@ -126,6 +126,9 @@ class _Reading:
     sememes: list[ContextSememe] | None  # all, in the order of the graph; None for models without senses
     mean: str | None
 
+    def rank(self, word: int) -> int:
+        return 1 + int((self.log_probs_V > self.log_probs_V[word]).sum())
+
 
 def explain(
     run: Path | Run,
@@ -162,8 +165,8 @@ def explain(
             return _explanation(_reading(loaded, context, top, (), mean, data, show), str(run), top_sememes, min_count)
         named = known_word(loaded, word)
         reading = _reading(loaded, context, top, [named], mean, data, show)
-        rank = 1 + int((reading.log_probs_V > reading.log_probs_V[named]).sum())
-        found = asked_word(loaded, [item.word for item in reading.context], reading.predicted[named], rank, right.split())
+        left, given = [item.word for item in reading.context], reading.predicted[named]
+        found = asked_word(loaded, left, given, reading.rank(named), right.split())
         return _explanation(reading, str(run), top_sememes, min_count).model_copy(update={"asked": found})
     if word is not None or right:
         raise ConfigError("--overlay compares the words of its changes; leave out --word and --right")
@@ -248,9 +251,8 @@ def _explanation(reading: _Reading, run: str, top_sememes: int, min_count: int) 
 def _changed_words(asked: Sequence[int], before: _Reading, after: _Reading) -> tuple[ChangedWord, ...]:
     found = []
     for word in asked:
-        ranks = [1 + int((one.log_probs_V > one.log_probs_V[word]).sum()) for one in (before, after)]
-        pair = before.predicted[word], after.predicted[word]
-        found.append(ChangedWord(before=pair[0], after=pair[1], rank_before=ranks[0], rank_after=ranks[1]))
+        ranks = {"rank_before": before.rank(word), "rank_after": after.rank(word)}
+        found.append(ChangedWord(before=before.predicted[word], after=after.predicted[word], **ranks))
     return tuple(sorted(found, key=lambda one: -abs(one.after.probability - one.before.probability)))
 
 

@@ -43,10 +43,7 @@ class SenseInventory:
     def __init__(self, graph: SememeGraph, counts: NDArray[np.integer], lent: NDArray[np.bool_] | None = None) -> None:
         self.graph, self.counts, self._lent = graph, np.asarray(counts, dtype=np.float64), lent
         self.log_frequency: Reals = np.log(np.maximum(self.counts, 1.0) / max(self.counts.sum(), 1.0))
-        self._sets = [
-            frozenset(graph.set_sememes[first:end].tolist())
-            for first, end in zip(graph.set_offsets[:-1], graph.set_offsets[1:], strict=True)
-        ]
+        self._sets = [frozenset(part.tolist()) for part in np.split(graph.set_sememes, graph.set_offsets[1:-1])]
         self.substitutes, self.usual = cache(self._substitutes_of), cache(self._usual_of)
 
     @cached_property
