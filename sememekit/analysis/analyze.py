@@ -136,8 +136,7 @@ def analyze(
     text = PredictedText(tasks[0], prepared, split)
     predictions, num_words = len(text.words), len(prepared.vocabulary)
     rows, by_blocks, reason = _rows(predictions, num_words, contexts, memory)
-    generator = np.random.default_rng(seed)
-    chosen = np.sort(generator.choice(predictions, rows, replace=False)) if rows < predictions else np.arange(predictions)
+    chosen = np.sort(np.random.default_rng(seed).choice(predictions, rows, replace=False))
     nats, analyses = [], []
     for number, (loaded, task) in enumerate(zip(opened, tasks, strict=True), start=1):
         each, hidden = read_contexts(task, text, chosen, partial(progress, f"reading with run {number}"))

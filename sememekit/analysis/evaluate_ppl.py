@@ -80,14 +80,11 @@ def evaluate_ppl(
     Every token of the split except the first is predicted once, in ``batch_size`` columns. The state starts at zero and is
     carried on. Special tokens and ``<unk>`` count like any other word.
 
-    ``by`` groups target words: by their number of senses (Table 2, Gu et al. 2018) or the mean number of sememes of their
-    senses (Table 3), with a row for words without annotation; by training count; or by sememes among words of similar counts.
-    It can also group sentences by labels: those that ``preprocess --column`` kept, or ``labels``, a file with a label on each
-    line. ``batch_size`` None is the batch size of the training, or 1 with an ``adaptation`` (cache, dynamic evaluation, or
-    both). The run is not changed; dynamic evaluation stores gradient statistics in its folder. Other arguments as ``sememekit
-    evaluate-ppl --help``. Raises ConfigError: the task predicts no words, or ``by`` is given and there is no graph. Raises
-    DataError: the data are absent, lack the split, or have another vocabulary. Raises GraphError: the graph is of another
-    vocabulary."""
+    ``by`` groups target words or sentences (docs/perplexity.md). ``batch_size`` None is the batch size of the training, or 1
+    with an ``adaptation`` (cache, dynamic evaluation, or both). The run is not changed; dynamic evaluation stores gradient
+    statistics in its folder. Other arguments as ``sememekit evaluate-ppl --help``. Raises ConfigError: the task predicts no
+    words, or ``by`` is given and there is no graph. Raises DataError: the data are absent, lack the split, or have another
+    vocabulary. Raises GraphError: the graph is of another vocabulary."""
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     texts = open_texts([loaded], TextReading(split, data, batch_size, adaptation), "evaluate-ppl", grouped=bool(by))
     used = _common_graph([loaded], graph)
@@ -104,7 +101,7 @@ def report_of(scored: RunText, graph: SememeGraph | None, kinds: Sequence[WordKi
     size = data.signature.splits[split]
     groups: dict[str, tuple[GroupPerplexity, ...]] = {}
     for place, kind in enumerate(kinds, start=1):
-        nats, counts = sums.units(place)
+        nats, counts = sums.units[place]
         tally = sums.of(kind.words) if kind.units is None else Tally(float(nats.sum()), int(counts.sum()))
         row = GroupPerplexity(
             name=kind.name,
@@ -231,7 +228,7 @@ def compare_ppl(
     reports = [report_of(one, one.run.graph) if changes else report_of(one, used or one.run.graph, kinds) for one in texts]
     listed: list[dict[str, Any]] = [{"grouping": "all", "name": "all words", "of_which": False}]
     listed += [{"grouping": kind.grouping, "name": kind.name, "of_which": kind.of_which} for kind in kinds]
-    sums = [[one.sums.units(place) for one in texts] for place in range(len(listed))]
+    sums = [[one.sums.units[place] for one in texts] for place in range(len(listed))]
     estimates = iter(ratio_difference_intervals([(side, sides[0]) for sides in sums for side in sides[1:]], seed=seed))
     total, rows = reports[0].tokens, []
     for words, sides in zip(listed, sums, strict=True):

@@ -169,13 +169,10 @@ def evaluate_segmentation(
 ) -> SegmentationReport:
     """Compute precision, recall and F1 of words, beside baselines that need no model.
 
-    The model is given each line of ``gold`` without its blanks. Baselines: forward maximum matching with the n-grams of the
-    run's chunk vocabulary, with the words of the text ``words``, and with the words of each of ``lexicons``; random cuts at the
-    rate of the gold boundaries; and single characters. New words are the gold words that ``words`` lacks.
-
-    With ``marks`` "given" the model reads the text with blanks around numbers, Latin letters and punctuation marks. Every
-    segmentation has each of these as one word, as in Sun and Deng 2018. Raises ConfigError: the run is no lattice model, or its
-    tokens are whole words. Raises DataError: a gold file without words."""
+    The model is given each line of ``gold`` without its blanks; docs/lattices.md has the baselines. New words are the gold
+    words that ``words`` lacks. With ``marks`` "given" the model reads the text with blanks around numbers, Latin letters and
+    punctuation marks, which are one word each in every segmentation, as in Sun and Deng 2018. Raises ConfigError: the run is no
+    lattice model, or its tokens are whole words. Raises DataError: a gold file without words."""
     reader = open_reader(run, "eval --segmentation")
     if not reader.finds_words:
         how = reader.run.signature.segmenter

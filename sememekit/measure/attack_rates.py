@@ -152,9 +152,8 @@ def paired_differences(
     ]
     for level in LEVELS:
         if all(not budget or level <= budget for budget in budgets):
-            rows.append(
-                (f"success rate at {level:,} queries", [(success[k] * (queries[k] <= level), attacked[k]) for k in (0, 1)])
-            )
+            within = [(success[k] * (queries[k] <= level), attacked[k]) for k in (0, 1)]
+            rows.append((f"success rate at {level:,} queries", within))
     rows.append(("success rate, attacked in both", [(success[k] * both, both) for k in (0, 1)]))
     rows.append(("mean queries, attacked in both", [(queries[k] * both, both) for k in (0, 1)]))
     return [_difference(name, *pair) for name, pair in rows]
@@ -228,9 +227,8 @@ class Coverage(Record):
 def coverage_of(sizes: Iterable[SpaceSize]) -> Coverage:
     """Sums, shares and the median over examples."""
     found = list(sizes)
-    words, with_candidates, changeable, substitutes = (
-        sum(getattr(size, name) for size in found) for name in ("words", "with_candidates", "changeable", "substitutes")
-    )
+    names = ("words", "with_candidates", "changeable", "substitutes")
+    words, with_candidates, changeable, substitutes = (sum(getattr(size, name) for size in found) for name in names)
     logs = [size.texts_log10 for size in found if size.texts_log10 is not None]
     return Coverage(
         examples=len(found),
@@ -283,7 +281,7 @@ def product_interval(first: Interval, second: Interval) -> Interval:
     """The product of two independent rates with its interval, see the module."""
     values = [[getattr(found, name) for name in ("value", "low", "high")] for found in (first, second)]
     if any(None in each for each in values):
-        return Interval(value=None, low=None, high=None)
+        return Interval(value=None)
     (p, low_p, high_p), (v, low_v, high_v) = values
     low, high = math.hypot(v * (p - low_p), p * (v - low_v)), math.hypot(v * (high_p - p), p * (high_v - v))
     return Interval(value=p * v, low=max(p * v - low, 0.0), high=min(p * v + high, 1.0))
@@ -301,9 +299,8 @@ def validity_of(
         low = p v - sqrt((v (p - low_p))^2 + (p (v - low_v))^2),    high alike.
 
     If all are rated, v^2 p (1 - p) / N + p^2 v (1 - v) / S = p v (1 - p v) / N, the variance of a share of N."""
-    queries = np.array([record.queries for record in records])
-    tried = np.array([float(record.outcome in ("success", "failed")) for record in records])
-    won = np.array([float(record.outcome == "success") for record in records])
+    queries, won = np.array([record.queries for record in records]), _flags(records, "success")
+    tried = won + _flags(records, "failed")
     rated = np.array([float(place in verdicts) for place in range(len(records))])
     said = {
         name: np.array([float(place in verdicts and getattr(verdicts[place], name)) for place in range(len(records))])

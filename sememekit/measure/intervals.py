@@ -5,8 +5,7 @@ pair. A draw with denominator zero is left out. There is no interval if fewer th
 from few examples vary less than samples do.
 
 Percentile intervals of few units are too narrow: the variance of draws is (n - 1) / n of the variance of samples, and they lack
-the tails of Student's distribution. For means of n normal values their coverage is 90.4 % with n = 10 instead of 95, 92.1 with
-15, 92.9 with 20, 93.6 with 30 and 94.2 with 50.
+the tails of Student's distribution. docs/evaluation.md has their coverage.
 
 Intervals of shares and their differences that also hold at 0 and 100 %:
 

@@ -22,7 +22,7 @@ from sememekit.measure import Tally
 from sememekit.reports import analysis, explanation
 from sememekit.reports.table import Shown, Table
 from sememekit.runs.classifier import load_classifier
-from sememekit.runs.lattices import Decoding, LatticeReader, open_reader
+from sememekit.runs.lattices import Decoding, open_reader
 from sememekit.runs.plan import KIND_NAMES
 from sememekit.runs.published import PublishedRun, is_published
 from sememekit.runs.run import Run as OpenRun
@@ -62,7 +62,7 @@ class Run(OpenRun):
         data by docs/perplexity.md, with the state carried from line to line. Raises DataError: nothing to predict, or
         unsegmented Chinese for a run on data with blanks between words."""
         if "lattices" in self.kinds:
-            total = self._reader("perplexity").tally(_lines("perplexity", text))
+            total = open_reader(self, "run.perplexity").tally(_lines("perplexity", text))
         else:
             self._kind("perplexity", "words", "texts")
             nats = [row.nats for row in self._scored("perplexity", text) if row.nats is not None]
@@ -177,7 +177,7 @@ class Run(OpenRun):
 
         self._kind("segment", "lattices")
         lines = [text] if isinstance(text, str) else _lines("segment", text)
-        found = list(segment_lines(self._reader("segment"), lines, decoding))
+        found = list(segment_lines(open_reader(self, "run.segment"), lines, decoding))
         return found[0] if isinstance(text, str) else found
 
     def generate(self, prompt: str = "", **options: Any) -> Generated:
@@ -237,9 +237,6 @@ class Run(OpenRun):
     def _scored(self, method: str, text: Lines, **options: Any) -> Sequence[ScoredToken]:
         """Return the tokens of a text for a method, with an overlay also their nats with it."""
         return list(score(self, _lines(method, text), name="the text, line", **options))
-
-    def _reader(self, method: str) -> LatticeReader:
-        return open_reader(self, f"run.{method}")
 
 
 EXPLAINERS: Final[Mapping[Kind, Sequence[Callable[..., Any]]]] = {

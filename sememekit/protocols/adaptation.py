@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -185,9 +185,8 @@ def _tuned(reader: AdaptiveScorer, data: PreparedData, tuning: Tuning, columns: 
         edges += _edges("dynamic decay", steps.decay, [candidate.decay for candidate in candidates])
     cache, cache_points = reader.cache, None
     if cache is not None:
-        segments = AdaptiveScorer(reader.task, None, steps, reader.statistics, None).segments(
-            tokens, columns, partial(progress, "tokens for tuning the cache")
-        )
+        tuned = replace(reader, cache=None, dynamic=steps)
+        segments = tuned.segments(tokens, columns, partial(progress, "tokens for tuning the cache"))
         cache_points = tuple(tune_cache(segments, tuning.cache))
         cache = cache_points[0].settings
         edges += _edges("theta", cache.theta, tuning.cache.thetas)
@@ -201,7 +200,7 @@ def _tuned(reader: AdaptiveScorer, data: PreparedData, tuning: Tuning, columns: 
         cache=cache_points,
         at_the_edge=tuple(edges),
     )
-    return AdaptiveScorer(reader.task, cache, steps, reader.statistics, report)
+    return replace(reader, cache=cache, dynamic=steps, tuning=report)
 
 
 def _edges(name: str, best: float, tried: Iterable[float]) -> list[str]:

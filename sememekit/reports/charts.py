@@ -99,10 +99,8 @@ class Curves:
             axes.set_ylim(0.0, 1.05 * max(values) or 1.0)
         else:
             axes.set_yscale("log")
-            close = max(values) < 8 * min(values)
-            axes.yaxis.set_major_locator(
-                MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]) if close else LogLocator(subs=(1.0, 2.0, 5.0), numticks=12)
-            )
+            close, log = max(values) < 8 * min(values), LogLocator(subs=(1.0, 2.0, 5.0), numticks=12)
+            axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]) if close else log)
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
         axes.set_xscale(self.x_scale)
         if self.show_x == ",.0f":

@@ -219,9 +219,8 @@ def _reading(
             annotated, senses = bool(graph.annotated[word]), senses_of(graph, own, sememes, priors)
             predicted.append(PredictedWord(word=given, probability=value, source=source, annotated=annotated, senses=senses))
         shares = {sense: share for senses in attribution.word_senses for sense, share in senses}
-    return _Reading(
-        loaded, tuple(words), segmentation, log_probs, best, dict(zip(shown, predicted, strict=True)), shares, sememes, over
-    )
+    found = dict(zip(shown, predicted, strict=True))
+    return _Reading(loaded, tuple(words), segmentation, log_probs, best, found, shares, sememes, over)
 
 
 def _explanation(reading: _Reading, run: str, top_sememes: int, min_count: int) -> Explanation:

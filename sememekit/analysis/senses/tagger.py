@@ -76,9 +76,8 @@ class LineReader:
                 normal = self._form.word(word)
                 known.append(normal in self.vocabulary)
                 cut = [normal] if known[-1] or not HAN.search(normal) else self._matcher.segment(normal)
-                own = [
-                    self.vocabulary.id(one) for one in cut if self.vocabulary.unknown_id is not None or one in self.vocabulary
-                ]
+                read = cut if self.vocabulary.unknown_id is not None else [one for one in cut if one in self.vocabulary]
+                own = [self.vocabulary.id(one) for one in read]
             ids += own
         return ReadLine(tuple(ids), tuple(place), tuple(known))
 
@@ -146,18 +145,15 @@ class SenseTagger:
     ) -> Iterator[list[TaggedWord]]:
         """Yield for each line its ``wanted`` positions as tagged words; or all positions, those in ``nats`` with surprisal."""
         for group in _groups([*zip(lines, wanted, nats or wanted, strict=True)], _LINES_AT_ONCE):
-            ids, places, surprising = ([list(part) for part in column] for column in zip(*group, strict=True))
-            yield from self._tag(ids, places, None if nats is None else surprising)
-
-    def _tag(self, lines: list[list[int]], wanted: list[list[int]], nats: list[list[int]] | None) -> Iterator[list[TaggedWord]]:
-        contexts, states = ([], {}) if self._published is not None else self._read(lines, wanted)
-        targets = [(line, place) for line, places in enumerate(wanted) for place in places]
-        parts = self._parts(lines, targets, contexts, states)
-        losses = {} if nats is None else self._losses(lines, nats, contexts)
-        for line, ids in enumerate(lines):
-            for_all = range(len(ids)) if nats is not None else wanted[line]
-            senses = {place: len(self._inventory.senses(ids[place])) for place in for_all}
-            yield [TaggedWord(senses[at], parts.get((line, at), {}), losses.get((line, at))) for at in for_all]
+            own, asked, surprising = ([list(part) for part in column] for column in zip(*group, strict=True))
+            contexts, states = ([], {}) if self._published is not None else self._read(own, asked)
+            targets = [(line, place) for line, places in enumerate(asked) for place in places]
+            parts = self._parts(own, targets, contexts, states)
+            losses = {} if nats is None else self._losses(own, surprising, contexts)
+            for line, ids in enumerate(own):
+                for_all = range(len(ids)) if nats is not None else asked[line]
+                senses = {place: len(self._inventory.senses(ids[place])) for place in for_all}
+                yield [TaggedWord(senses[at], parts.get((line, at), {}), losses.get((line, at))) for at in for_all]
 
     def _losses(
         self, lines: list[list[int]], asked: list[list[int]], contexts: list[Tensor]
@@ -186,14 +182,11 @@ class SenseTagger:
         elif "substitution" not in self.parts:
             hidden_TBH = self._contexts(tokens)
         else:
-            after: dict[int, list[tuple[int, int]]] = {}
-            for line, places in enumerate(wanted):
-                for place in places:
-                    after.setdefault(place + ahead, []).append((line, place))
             steps, state = [], task.encoder.start(len(lines))
             for step, row in enumerate(tokens.to(task.device)):
-                for line, place in after.get(step, ()):
-                    states[line, place] = tuple(part[line : line + 1].clone() for part in state)
+                for line, places in enumerate(wanted):
+                    if step - ahead in places:
+                        states[line, step - ahead] = tuple(part[line : line + 1].clone() for part in state)
                 hidden, state = task.contexts(row[None], state)
                 steps.append(hidden)
             hidden_TBH = torch.cat(steps)

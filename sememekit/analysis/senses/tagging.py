@@ -58,13 +58,6 @@ def remember(run: Path, measured: Measurement) -> bool:
     return True
 
 
-def recall(run: Run, method: str, sources: tuple[str, ...]) -> list[Measurement]:
-    """The measurements of these weights with this method and these lexicons, the newest last. Raises CheckpointError: the file
-    beside the run is damaged."""
-    wanted = run.weights_sha256, method, sources
-    return [one for one in _read(run.path) if (one.weights, one.method, one.sources) == wanted]
-
-
 def _read(run: Path) -> list[Measurement]:
     file, remedy = run / FILE, "remove it, and measure again: sememekit eval RUN --senses GOLD"
     if not file.is_file():
@@ -103,7 +96,7 @@ class TagHeader(OfRun):
     method: Method
     sources: tuple[str, ...]
     measured: tuple[Measurement, ...]
-    """Accuracies of these weights with this method and these lexicons, stored by ``eval --senses``."""
+    """Accuracies of these weights with this method and these lexicons, stored by ``eval --senses``, the newest last."""
 
     def sentences(self) -> list[str]:
         """Return the header as lines of text."""
@@ -115,8 +108,9 @@ class TagHeader(OfRun):
 
 def header_of(run: Run, method: Method, sources: Sequence[str]) -> TagHeader:
     """Name the run and the method, with the stored accuracies. Raises CheckpointError: the stored file is damaged."""
-    measured = tuple(recall(run, method, tuple(sources)))
-    return TagHeader(run=str(run), checkpoint=run.snapshot, method=method, sources=tuple(sources), measured=measured)
+    wanted = run.weights_sha256, method, tuple(sources)
+    measured = tuple(one for one in _read(run.path) if (one.weights, one.method, one.sources) == wanted)
+    return TagHeader(**run.of_run, method=method, sources=tuple(sources), measured=measured)
 
 
 def tag(
