@@ -133,9 +133,9 @@ def _targets_in_cache(
     ``words`` (n, B) are the words after them."""
     widest, behind = max(windows), len(keys) - length
     results = {point: keys.new_empty(length, keys.shape[1]) for point in product(windows, thetas)}
-    begin = 0
-    while begin < length:
-        rows = max(1, min(length - begin, BLOCK_ELEMENTS // (keys.shape[1] * (widest + length))))
+    size = max(1, BLOCK_ELEMENTS // (keys.shape[1] * (widest + length)))
+    for begin in range(0, length, size):
+        rows = min(size, length - begin)
         low, high = max(0, behind + begin - widest), behind + begin + rows
         past, past_words = keys[low:high].transpose(0, 1), words[low:high].T
         target = past_words[:, -rows:, None]
@@ -153,5 +153,4 @@ def _targets_in_cache(
                 matching = scores.masked_fill(other, -torch.inf).logsumexp(dim=2)
                 share = matching - scores.masked_fill_(unseen, -torch.inf).logsumexp(dim=2)
                 results[window, theta][begin : begin + rows] = share.T
-        begin += rows
     return results

@@ -149,6 +149,5 @@ def score_dynamically(
             progress(done, total)
     finally:
         with torch.no_grad():
-            for parameter, weights in zip(parameters, trained, strict=True):
-                parameter.copy_(weights)
+            torch._foreach_copy_(parameters, trained)
         torch.clear_autocast_cache()

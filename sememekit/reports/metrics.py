@@ -9,12 +9,12 @@ from sememekit.analysis.explanations.scores import FREQUENCY, RANDOM
 from sememekit.analysis.segmentation import SegmentationReport
 from sememekit.analysis.senses.evaluation import SenseScores
 from sememekit.analysis.written_texts import BaselineReport, ComparisonReport, Scores
-from sememekit.figures import percent, percent_interval
+from sememekit.figures import percent
 from sememekit.measure.intervals import Interval
 from sememekit.reports import pages
 from sememekit.reports.analysis import confusion
 from sememekit.reports.charts import Curves, Line, chart
-from sememekit.reports.table import Parts, Table, Views, fields
+from sememekit.reports.table import Parts, Table, Views, fields, shown_rate
 
 
 def parts(report: Any) -> Parts:
@@ -108,10 +108,7 @@ def _segmentation(report: SegmentationReport) -> Parts:
 
 
 def _senses(report: SenseScores) -> Parts:
-    def shown(one: Interval, sign: str = "") -> str:
-        return percent_interval(one.value, one.low, one.high, sign=sign)
-
-    rows = [(row.name, shown(row.micro), shown(row.macro), shown(row.above_random, "+")) for row in report.rows]
+    rows = [(row.name, *map(shown_rate, (row.micro, row.macro)), shown_rate(row.above_random, "+")) for row in report.rows]
     title = f"Senses of {report.gold} tagged by {report.run}"
     yield Table(("method", "micro", "macro over words", "micro minus at random"), rows, title, numbers=1)
     cells = [(one.word, one.senses, one.targets, *(percent(x, 0) for x in one.accuracy.values())) for one in report.words]
@@ -171,7 +168,7 @@ def tables(report: ExplanationScores, top: int | None = None) -> list[Table]:
     columns = ("ranking", "k", "any", "recall", "information", "above frequency", "overlap")
     whole = []
     for one in report.rankings:
-        rates = map(_with_interval, (one.any, one.recall, one.information, one.above_frequency))
+        rates = (shown_rate(rate, unit=False) for rate in (one.any, one.recall, one.information, one.above_frequency))
         whole.append((shown_name(one.ranking), str(one.top), *rates, percent(one.overlap, unit=False)))
     words = [(band.name, band.positions, {s.ranking: s.recall for s in band.scores if s.top == top}) for band in report.words]
     sememes = [(band.name, band.pairs, {s.ranking: s.found for s in band.scores if s.top == top}) for band in report.sememes]
@@ -201,12 +198,8 @@ def shown_name(ranking: str) -> str:
 
 def _by_band(title: str, rankings: Sequence[str], bands: Sequence[tuple[str, int, dict[str, Interval]]]) -> Table:
     columns = ("ranking", *(f"{name} ({count:,})" for name, count, _ in bands))
-    rows = ((shown_name(ranking), *(_with_interval(rates[ranking]) for _, _, rates in bands)) for ranking in rankings)
+    rows = ((shown_name(ranking), *(shown_rate(rates[ranking], unit=False) for _, _, rates in bands)) for ranking in rankings)
     return Table(columns, rows, title, numbers=1)
-
-
-def _with_interval(rate: Interval | None) -> str:
-    return "–" if rate is None else percent_interval(rate.value, rate.low, rate.high, unit=False)
 
 
 VIEWS: Final = Views(scores_page, lambda report: (*tables(report), *pages.remarks("scores", report)), charts)

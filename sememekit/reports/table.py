@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, fina
 
 from rich.cells import cell_len
 
-from sememekit.figures import format_value
+from sememekit.figures import format_value, percent_interval
 from sememekit.files import PAGE, write_output
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from sememekit.measure.intervals import Interval
     from sememekit.reports.charts import Chart
 
 _HEIGHT: Final = 480
@@ -225,6 +226,11 @@ def _text(cell: Any) -> str:
     if isinstance(cell, float):
         return f"{cell:.4g}"
     return "" if cell is None else str(cell)
+
+
+def shown_rate(found: Interval | None, sign: str = "", *, unit: bool = True) -> str:
+    """Format a rate with its interval: "52.0 % (45.1 to 58.9)"; "–" for none."""
+    return "–" if found is None else percent_interval(found.value, found.low, found.high, sign=sign, unit=unit)
 
 
 def share_bar(share: float, tick: float | None = None) -> str:

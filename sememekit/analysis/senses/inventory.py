@@ -97,13 +97,11 @@ class SenseInventory:
         Chinese character with the word. The reason: frequent senses occur in compounds, too (进 in 进入), which mostly have one
         sense. Words without Chinese characters have an even share for each sense."""
         own = set(HAN.findall(self.graph.words[word]))
-        raw = np.array([SMOOTHING + self._weight_of_compounds(sense, own) for sense in self.senses(word)])
+        raw = np.full(len(self.senses(word)), SMOOTHING)
+        for place, (words, weights) in enumerate(map(self.substitutes, self.senses(word))):
+            shares = np.array([bool(own.intersection(self.graph.words[one])) for one in words.tolist()], dtype=np.bool_)
+            raw[place] += (weights * self.counts[words])[shares].sum()
         return np.asarray(np.log(raw / raw.sum()))
-
-    def _weight_of_compounds(self, sense: int, own: set[str]) -> float:
-        words, weights = self.substitutes(sense)
-        shares = np.array([bool(own.intersection(self.graph.words[word])) for word in words.tolist()], dtype=np.bool_)
-        return float((weights * self.counts[words])[shares].sum()) if len(words) else 0.0
 
 
 def inventory_of(run: Run, sources: Sequence[str] = ()) -> SenseInventory:

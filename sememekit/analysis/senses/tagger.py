@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Literal, final
+from typing import Any, Final, Literal, final, get_args
 
 import numpy as np
 import torch
@@ -34,10 +34,7 @@ _ROWS_AT_ONCE: Final = 64
 PARTS: Final = ("share", "lift", "substitution", "usual")
 METHODS: Final[Mapping[str, tuple[str, ...]]] = {
     "combined": ("share", "substitution", "usual"),
-    "substitution": ("substitution",),
-    "usual": ("usual",),
-    "share": ("share",),
-    "lift": ("lift",),
+    **{part: (part,) for part in get_args(Method)[1:]},
 }
 """Method -> the parts that it adds up (log-probabilities); unsupported parts are left out of a sum of several."""
 
