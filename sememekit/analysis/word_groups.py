@@ -115,8 +115,7 @@ def word_kinds(by: str, trained: npt.NDArray[np.int64], graph: SememeGraph | Non
     """The kinds of words of a grouping; ``frequency`` and ``sememes-at-frequency`` leave out empty kinds.
 
     By ``senses`` and ``sememes``: annotated words by bin (Tables 2 and 3), words without annotation, and the words of the bins
-    that have sememes by rule. By ``frequency``: words of similar counts. By ``sememes-at-frequency``: Table 3 within each band
-    of counts, since words with more sememes are rarer, and gains may come from rarity alone.
+    that have sememes by rule. docs/perplexity.md has the others.
 
     ``trained`` (V,) are counts of the words in the training text. ``graph`` may be None where ``reads_graph`` says so."""
     band = np.digitize(trained, COUNT_BANDS)

@@ -1,13 +1,7 @@
 """Success rates of an attack over the correctly classified examples, with intervals.
 
-An example has one of five outcomes, which are counted separately:
-
-    success        a text within the constraints for which the victim's answer meets the goal
-    failed         the search ended without one, or the query budget was spent
-    no_candidates  nothing to try: no word has a substitute, or the constraints leave none
-    skipped        not attacked: misclassified without any attack, or left out by the constraints or the search
-    error          the victim or the example itself is at fault: neither robust nor fooled; if it was classified before, it
-                   still counts for accuracy, and as untried if correct
+An example has one of five outcomes, which are counted separately and defined in docs/attacks.md. An example with an error is
+neither robust nor fooled; if it was classified before, it still counts for accuracy, and as untried if correct.
 
 Rates and their differences have the intervals of ``sememekit.measure.intervals``; means have bootstrap intervals. Below: the
 size of the search space (coverage), and the share of successes that people accept (validity)."""

@@ -76,10 +76,7 @@ class LabelExplanation(OfRun):
 def explain_label(
     run: Path | Run, texts: Sequence[str], *, label: str | None = None, top_sememes: int = 12
 ) -> LabelExplanation:
-    """Predict the label of an example, and measure the effect of each word and each sememe.
-
-    A word is removed by reading the unknown word in its place (or nothing, if the model skips unknown words), a sememe by
-    leaving its vector out of the sum for that word. The effect is the fall of the label's log-probability. Effects do not add
+    """Predict the label of an example, and measure the effect of each word and each sememe as ``influence``. Effects do not add
     up, since words interact.
 
     ``texts``: the N texts of the example, segmented like the training data. Other arguments as ``sememekit explain --help``.

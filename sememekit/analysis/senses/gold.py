@@ -57,9 +57,8 @@ def misplaced(target: GoldTarget) -> str | None:
 def matching_senses(gold: frozenset[str] | int, senses: Sequence[frozenset[str]]) -> frozenset[int]:
     """Return the senses of a word that match a gold sense, by their place in the lexicon from 0; may be empty.
 
-    A number matches the sense with this number. Sememes match the sense with exactly these sememes. Without such a sense, they
-    match every sense with all these sememes and more, since a lexicon may divide a gold sense into finer ones. A sense with
-    fewer sememes never matches, since it may combine several gold senses.
+    A number matches the sense with this number. Sememes match the sense with exactly these sememes; without such a sense, every
+    sense with all of them and more, since a lexicon may divide a gold sense into finer ones.
 
     >>> matching_senses(frozenset({"human"}), [frozenset({"human", "male"}), frozenset({"tool"})])
     frozenset({0})"""

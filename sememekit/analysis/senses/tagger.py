@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sememekit.analysis.senses.inventory import SenseInventory
+from sememekit.analysis.senses.inventory import Reals, SenseInventory
 from sememekit.decoders.base import Sensed
 from sememekit.encoders.base import State
 from sememekit.errors import ConfigError
@@ -22,7 +22,6 @@ from sememekit.text.maximum_matching import MaximumMatcher
 from sememekit.text.scripts import HAN
 
 Method = Literal["combined", "substitution", "usual", "share", "lift"]
-Reals = NDArray[np.float64]
 
 FOLLOWING: Final = 3
 """Words after the target that a left-to-right model scores with each substitute in its place."""
