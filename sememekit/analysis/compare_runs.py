@@ -15,7 +15,7 @@ from sememekit.figures import percent
 from sememekit.files import typed
 from sememekit.measure import intervals
 from sememekit.measure.intervals import Interval
-from sememekit.measure.sides import SCALES, Scale, SeedsFigure, at_equal_budget
+from sememekit.measure.sides import SCALES, Scale, at_equal_budget
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import Run, Which
 from sememekit.training import RunFolder
@@ -47,13 +47,19 @@ class SideDifference(Record):
     """Over sentences and seeds together, see ``combined``; without limits if either has none."""
 
 
-class SideMeasure(SeedsFigure):
-    """One measure of one side; without values if a run did not validate within the budget."""
+class SideMeasure(Record):
+    """One measure of one side."""
 
     measure: str
     """One of the constants of this module; the first is the metric on ``split``."""
     budget: float | None
     """The updates or seconds of the equal budget; None for the first measure."""
+    values: tuple[float, ...]
+    """The metric of each run; empty if a run did not validate within the budget."""
+    mean: float | None
+    """Mean of the values (geometric for perplexities); None without values."""
+    sd: float | None
+    """Standard deviation of the values (n - 1); None for one run, and without values."""
     difference: SideDifference | None
     """Difference from the first side; None for the first."""
 
@@ -222,8 +228,9 @@ def _at_equal_budget(name: str, scale: Scale, curves: Sequence[Points], columns:
 def _measure(
     name: str, scale: Scale, budget: float | None, inner: Sequence[float], difference: SideDifference | None
 ) -> SideMeasure:
-    figure = scale.over_seeds(tuple(map(scale.outer, inner)), inner)
-    return SideMeasure(**dict(figure), measure=name, budget=budget, difference=difference)
+    values = tuple(map(scale.outer, inner))
+    mean, sd = scale.mean(inner) if values else None, statistics.stdev(values) if len(values) > 1 else None
+    return SideMeasure(measure=name, budget=budget, values=values, mean=mean, sd=sd, difference=difference)
 
 
 _ALIKE: Final = 1.1

@@ -1,5 +1,6 @@
 """``sememekit eval``: the metrics of a run or of a folder of seeds; ROUGE or BLEU of the texts of a beam search."""
 
+import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +18,7 @@ from sememekit.measure.bleu import BleuSettings, dialogue_bleu
 from sememekit.measure.classes import Accuracy
 from sememekit.measure.perplexity import tallies
 from sememekit.measure.rouge import rouge
-from sememekit.measure.sides import SCALES, SeedsFigure
+from sememekit.measure.sides import SCALES
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import OfRun, Run, Which
 from sememekit.runs.writing import describe_search, search_of, words_read
@@ -185,6 +186,14 @@ def _scores(
         yield scores_of(preset, rouge(firsts, references, kind), signature=place)
 
 
+class SeedsFigure(Record):
+    """A metric of each seed, with mean (geometric for perplexities) and standard deviation (n - 1; None for one seed)."""
+
+    values: tuple[float, ...]
+    mean: float
+    sd: float | None
+
+
 class SeedsReport(Record):
     """Report of ``evaluate-ppl`` or ``eval`` on a folder that ``train --seeds`` wrote."""
 
@@ -234,7 +243,8 @@ def _compared(report: PerplexityReport | MetricsReport) -> str:
 
 def _figure(name: str, values: Sequence[float]) -> SeedsFigure:
     scale = SCALES["perplexity" if name.endswith("perplexity") else "accuracy"]
-    return scale.over_seeds(values, [*map(scale.inner, values)])
+    sd = statistics.stdev(values) if len(values) > 1 else None
+    return SeedsFigure(values=tuple(values), mean=scale.mean(map(scale.inner, values)), sd=sd)
 
 
 def _figures(report: PerplexityReport | MetricsReport) -> dict[str, float]:

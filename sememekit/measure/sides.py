@@ -6,16 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from sememekit.config import Record
 from sememekit.measure.intervals import Interval
-
-
-class SeedsFigure(Record):
-    """A figure of each training, with mean (geometric for perplexities) and standard deviation (n - 1); None for too few."""
-
-    values: tuple[float, ...]
-    mean: float | None
-    sd: float | None
 
 
 @dataclass(frozen=True)
@@ -33,11 +24,6 @@ class Scale:
     def mean(self, inner: Iterable[float]) -> float:
         """Return the mean of figures from inner values (geometric for perplexities)."""
         return self.outer(statistics.fmean(inner))
-
-    def over_seeds(self, values: Sequence[float], inner: Sequence[float]) -> SeedsFigure:
-        """Return figures, given also as inner values, with their mean and standard deviation."""
-        sd = statistics.stdev(values) if len(values) > 1 else None
-        return SeedsFigure(values=tuple(values), mean=self.mean(inner) if inner else None, sd=sd)
 
     def shown(self, estimate: Interval) -> Interval:
         """Return the change to print for a difference of inner values."""
