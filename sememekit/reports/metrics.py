@@ -131,7 +131,6 @@ _VIEWS: Final[Mapping[type[Any], Callable[[Any], Parts]]] = {
     ComparisonReport: _texts,
 }
 
-
 NAMES: Final = {
     "rise": "gain (probability minus mean)",
     "mass": "probability",
