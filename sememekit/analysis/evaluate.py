@@ -78,8 +78,7 @@ class WrittenMetrics(MetricsReport):
     words: float
     """Mean length of the best texts."""
     unknown: float
-    """Share of ``<unk>`` among the words that the search chose. With ``task.search.unknown=replace`` it is the share of words
-    that were copied from the source instead."""
+    """Share of ``<unk>`` among the words of the search; with ``unknown=replace``, of words copied from the source."""
     cut_sources: int
     """Number of sources with more words than the model reads (``task.read_words``)."""
     source_words: int
@@ -201,11 +200,9 @@ class SeedsReport(Record):
     split: str
     seeds: tuple[int, ...]
     figures: dict[str, SeedsFigure]
-    """The figures by the name of the metric: perplexity; accuracy and macro F1 of a classifier; ROUGE or BLEU of a model that
-    writes; and what any other task names."""
+    """The figures by metric: perplexity; accuracy and macro F1; ROUGE or BLEU; and what any other task names."""
     signature: str | None
-    """Signature of all runs, without settings of a cache or dynamic evaluation that was tuned for each run; None if the task
-    has no signatures."""
+    """Signature of all runs, without a cache or dynamic evaluation tuned for each run; None if the task has none."""
     reports: tuple[SerializeAsAny[OfRun], ...]
     """The report of each run."""
 

@@ -39,10 +39,8 @@ class Step:
         for source, target, count in parts:
             number = int(count)
             part = f"head -n {number}" if number > 0 else f"tail -n {-number}" if number else "cat"
-            if unpacked(source, target):
-                lines.append(f"xz -dc {shlex.quote(source)} | {part} > {shlex.quote(target)}")
-            else:
-                lines.append(f"{part} {shlex.quote(source)} > {shlex.quote(target)}")
+            read = f"xz -dc {shlex.quote(source)} | {part}" if unpacked(source, target) else f"{part} {shlex.quote(source)}"
+            lines.append(f"{read} > {shlex.quote(target)}")
         return "\n".join(lines)
 
 

@@ -156,8 +156,7 @@ Costs = tuple[float | None, float | None]
 
 
 def _at_equal_time(baseline: Sequence[RunResult], other: Sequence[RunResult], costs: Costs, higher: bool) -> Interval | None:
-    """Return the difference of the best validation values within the CPU time of the faster model, over seeds; None if a
-    training had no validation by then."""
+    """Return the difference of the best validation within the CPU time of the faster model; None if a training has none."""
     sides = ((baseline, (1.0, 1.0)), (other, costs))
     curves = [[_spent(run.curve, cost) for run in side] for side, cost in sides]
     if not all(curve for side in curves for curve in side):

@@ -22,8 +22,7 @@ LEVELS: Final = (100, 500, 2000)
 """Queries at which the success rate is reported."""
 UNDER_ATTACK: Final = "accuracy under attack"
 NOT_TURNED: Final = "right before and not turned to the target"
-"""Name of ``accuracy_under_attack`` with target labels: a text classified with a third label is wrong, but does not reach the
-goal."""
+"""Name of ``accuracy_under_attack`` with target labels: a third label is wrong, but does not reach the goal."""
 
 
 class ExampleOutcome(Record):
@@ -50,8 +49,7 @@ class AttackRates(Record):
     attacked: int
     """Attackable + no_candidates."""
     untried: int
-    """Correctly classified but not attacked to the end: no_candidates, examples that constraints or search left out, and
-    errors."""
+    """Correctly classified but not attacked to the end: no_candidates, left out by constraints or search, and errors."""
     accuracy: Interval
     """Correctly classified before the attack, of all that could be classified."""
     accuracy_under_attack: Interval
@@ -106,8 +104,7 @@ def attack_rates(records: Sequence[ExampleOutcome], *, query_budget: int = 0) ->
 
 
 class Difference(Record):
-    """The first attack minus the second, of one metric, with intervals, and whether the interval of the difference excludes
-    zero (None without a difference)."""
+    """The first attack minus the second, of one metric; ``excludes_zero`` is True if the interval does, None without one."""
 
     name: str
     first: Interval
@@ -238,8 +235,7 @@ def coverage_of(sizes: Iterable[SpaceSize]) -> Coverage:
 
 
 class Verdict(NamedTuple):
-    """The majority vote on a success: same meaning; true label and fluency of the adversarial text; true label of the
-    ``original``."""
+    """The majority vote on a success: same meaning; label and fluency of the changed text; label of the ``original``."""
 
     meaning: bool
     label: bool

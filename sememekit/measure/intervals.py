@@ -156,8 +156,7 @@ def combined(sentences: Interval, seeds: Interval) -> Interval:
 
 
 def student_quantile(probability: float, freedom: int) -> float:
-    """The t with P(T <= t) = ``probability`` (at least 0.5 and below 1) for Student's distribution with ``freedom`` degrees of
-    freedom (at least 1), by bisection."""
+    """The t with P(T <= t) = ``probability`` (0.5 to below 1) of Student's distribution with ``freedom`` degrees, bisected."""
     low, high = 0.0, 1.0
     while _student_central(high, freedom) < 2 * probability - 1:
         low, high = high, 2 * high
@@ -210,8 +209,7 @@ def rate(hits: np.ndarray, of: np.ndarray) -> Interval:
 
 
 def rate_difference(one: tuple[np.ndarray, np.ndarray], two: tuple[np.ndarray, np.ndarray]) -> Interval:
-    """The first rate minus the second with its interval, see the module; a side is a column of hits and one of the
-    divisor, both over the same n examples."""
+    """The first rate minus the second with its interval, see the module; a side has hits and divisor of the same n examples."""
     first, second = rate(*one), rate(*two)
     if first.value is None or second.value is None:
         return Interval(value=None)

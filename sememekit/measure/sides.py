@@ -56,7 +56,6 @@ def at_equal_budget(sides: Sequence[Sequence[Curve]], higher: bool = False) -> t
 
 
 def best_within(side: Sequence[Curve], budget: float, higher: bool = False) -> list[float] | None:
-    """The best figure of each training of a side within the budget plus 0.1 %; None for a training without a figure by then.
-    ``higher``: whether more is better."""
+    """The best (``higher``: largest) figure of each training of a side within the budget plus 0.1 %; None if one is missing."""
     reached = [[value for spent, value in curve if spent <= budget * _NEARLY] for curve in side]
     return [max(values) if higher else min(values) for values in reached] if all(reached) else None

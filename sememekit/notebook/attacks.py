@@ -205,8 +205,7 @@ def _listed(values: Any, what: str) -> list[Any]:
 
 
 def _fields(texts: Any) -> list[tuple[str, ...]]:
-    """Return the texts of each example. Raises DataError: an item that is not text, or has another number of texts than the
-    first."""
+    """Return the texts of each example. Raises DataError: an item that is no text, or has another number than the first."""
     found: list[tuple[str, ...]] = []
     for index, item in enumerate(_listed(texts, "texts")):
         text = (item,) if isinstance(item, str) or not isinstance(item, Iterable) else tuple(item)

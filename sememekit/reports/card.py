@@ -63,8 +63,7 @@ def model_card(run: Run | Path | str, name: str | None = None, *, which: Which =
 
 
 class _Validated(NamedTuple):
-    """Figures of a checkpoint: ``valid``, on validation, by name; mean training nats of its epoch (if it ends one); ``told``, a
-    description."""
+    """Figures of a checkpoint on validation by name, mean training nats of its epoch (if it ends one), and a description."""
 
     valid: Mapping[str, float]
     train_nats: float | None

@@ -181,11 +181,9 @@ def chart(shown: Chart) -> Markup:
     screens.
 
     The script of ``layout.html.j2`` shows the nearest value; without scripts the browser's tooltip does."""
-    kind = "marks" if isinstance(shown, Curves) else "squares"
-    pictures = [_picture(shown, kind, "wide" if isinstance(shown, Curves) else "")]
-    if isinstance(shown, Curves):
-        pictures.append(_picture(replace(shown, narrow=True), kind, "slim"))
-    return Markup("").join(pictures)
+    if isinstance(shown, Heatmap):
+        return _picture(shown, "squares", "")
+    return _picture(shown, "marks", "wide") + _picture(replace(shown, narrow=True), "marks", "slim")
 
 
 def _picture(shown: Chart, kind: str, width_class: str) -> Markup:

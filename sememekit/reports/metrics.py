@@ -159,8 +159,7 @@ def scores_page(report: ExplanationScores) -> str:
 
 
 def tables(report: ExplanationScores, top: int | None = None) -> list[Table]:
-    """Return scores over all positions with every k, and by band of gold word and gold sememe with one k: ``top``, or 5 (the
-    smallest k without 5)."""
+    """Return scores of every k over all positions, and of ``top`` (default: 5, or the least k) by band of word and sememe."""
     tops = sorted({score.top for score in report.rankings})
     top = top or (SHOWN_TOP if SHOWN_TOP in tops else tops[0])
     rankings = list(dict.fromkeys(score.ranking for score in report.rankings))

@@ -39,8 +39,7 @@ def parts(report: PerplexityReport | PerplexityComparison | SeedsReport, names: 
 
 
 def words_table(report: Any, names: Sequence[str] = (), parameters: Sequence[int] = ()) -> Table:
-    """Return the perplexities of kinds of words as a table for a paper, each grouping below its heading; last the
-    ``parameters`` of each model, if given."""
+    """Return the perplexities of kinds of words as a table for a paper, by grouping; last the ``parameters`` of each model."""
     found = [one for one in parts(report, names) if isinstance(one, Table) and one.columns[0] == "words"]
     rows = [row for one in found for row in ((one.title,), *one.rows)] if len(found) > 1 else [*found[0].rows]
     empty = [""] * (len(found[0].columns) - 3 - len(parameters))

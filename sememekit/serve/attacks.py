@@ -29,8 +29,7 @@ class Piece(Record):
 
 
 class Step(Record):
-    """A step of a search: ``fields`` of the best text in pieces, ``probability`` of the true label, ``queries`` in all,
-    ``tried`` here."""
+    """A step of a search: pieces of the best text, probability of the true label, queries in all, and ``tried`` here."""
 
     queries: int
     tried: int

@@ -90,8 +90,7 @@ class Bench:
         return self.runs[name]
 
     def overlay(self, run: ServedRun, changes: Sequence[GivenChange]) -> Path | None:
-        """A file with the changes, or None. Raises ConfigError, DataError, GraphError: a change does not fit the annotation of
-        the run."""
+        """A file with the changes, or None. Raises ConfigError, DataError, GraphError: a change does not fit the annotation."""
         if not changes:
             return None
         graph = run.stored_graph

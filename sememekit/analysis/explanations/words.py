@@ -73,8 +73,7 @@ class ChangedSememe(Record):
 
 
 class Explanation(OfRun, SememeViews):
-    """The words that a model expects after a context, and why; without sememes for models without senses. ``run`` names the
-    overlay, too, if there is one."""
+    """The words that a model expects after a context, and why; ``run`` names the overlay, too, if there is one."""
 
     decoder: str
     context: tuple[ContextWord, ...]
@@ -108,8 +107,7 @@ class OverlayExplanation(Explanation):
     changed_words: tuple[ChangedWord, ...]
     """Words with changed senses, by falling difference of their probabilities."""
     changed_sememes: tuple[ChangedSememe, ...]
-    """Sememes that a changed sense has before or after, by falling difference of their probabilities; empty for models without
-    senses."""
+    """Sememes that a changed sense has before or after, by falling difference of their probabilities; empty without senses."""
 
 
 @dataclass(frozen=True)

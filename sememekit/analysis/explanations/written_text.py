@@ -26,8 +26,7 @@ TOP_SEMEMES = 5
 
 
 class WrittenWord(SememeViews):
-    """One word of the text that was written, with views for its place before it is known (Table 6, Gu et al. 2018), which are
-    empty for models without senses."""
+    """A word of the written text; views for its place before it is known (Table 6, Gu et al. 2018), empty without senses."""
 
     word: str
     """The word as it is shown; ``read_as`` is the word of the vocabulary, if it differs."""

@@ -76,8 +76,7 @@ class SenseInventory:
         return len(self.senses(word)) > 1 and bool(self.graph.from_lexicon[word])
 
     def _substitutes_of(self, sense: int) -> Substitutes:
-        """Return the substitutes of a sense with sememes A: words with a sense B where |A ∩ B| / |A ∪ B| is at least
-        ``LEAST_OVERLAP``."""
+        """Return substitutes of a sense of sememes A: words with a sense B, |A ∩ B| / |A ∪ B| at least ``LEAST_OVERLAP``."""
         own, word = int(self.graph.sense_set[sense]), int(self.graph.word_of_sense[sense])
         best: dict[int, float] = {}
         sememes = self._sets[own]
