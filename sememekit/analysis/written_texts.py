@@ -121,9 +121,8 @@ def compare_texts(first: Path, second: Path, by: str, *, seed: int = 0) -> Compa
         difference = ratio_difference_interval((columns[0], ones), (columns[1], ones), seed=seed)
         apart = difference.leaves_zero_out
         rows.append(TextsDifference(name=name, **means, difference=difference, excludes_zero=apart))
-    return ComparisonReport(
-        first=str(first), second=str(second), by=by, examples=examples, signature=signature, differences=tuple(rows)
-    )
+    compared = {"first": str(first), "second": str(second), "by": by}
+    return ComparisonReport(**compared, examples=examples, signature=signature, differences=tuple(rows))
 
 
 def read_texts_file(path: Path) -> list[WrittenLine]:

@@ -183,9 +183,8 @@ def charts(report: ExplanationScores) -> list[Curves]:
     if len(found[DRAWN[0]]) < 2:
         return []
     lines = tuple(Line(shown_name(name), tuple(points)) for name, points in found.items())
-    title = "Information on the gold sememes among the first k of a ranking: " + "; ".join(
-        f"{line.name} {percent(line.points[-1][1])}" for line in lines
-    )
+    told = "; ".join(f"{line.name} {percent(line.points[-1][1])}" for line in lines)
+    title = f"Information on the gold sememes among the first k of a ranking: {told}"
     return [Curves(title, "k, sememes shown", "information found", lines, scale="percent", show=".1%")]
 
 

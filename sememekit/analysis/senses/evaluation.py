@@ -145,9 +145,8 @@ def _scorable(
 
 def _correct(tagger: SenseTagger, method: Method, scored: Sequence[_Scored], progress: Progress) -> dict[str, list[float]]:
     """Return the correctness of each method and baseline on each target, 0 to 1; ``method`` comes first."""
-    names = sorted(
-        (name for name in get_args(Method) if set(METHODS[name]) & set(tagger.parts)), key=lambda name: name != method
-    )
+    able = (name for name in get_args(Method) if set(METHODS[name]) & set(tagger.parts))
+    names = sorted(able, key=lambda name: name != method)
     found: dict[str, list[float]] = {name: [] for name in (*names, RANDOM, FIRST)}
     tagged = tagger.tag([one.ids for one in scored], [[one.place] for one in scored])
     for done, ([word], one) in enumerate(zip(tagged, scored, strict=True), start=1):

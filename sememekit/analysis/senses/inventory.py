@@ -11,7 +11,6 @@ from sememekit.errors import ConfigError
 from sememekit.runs.published import PublishedRun
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph, build_graph, open_lexicon
-from sememekit.sememes.word_entry import WordEntry
 from sememekit.text.scripts import HAN
 
 LEAST_OVERLAP: Final = 1 / 3
@@ -118,8 +117,7 @@ def inventory_of(run: Run, sources: Sequence[str] = ()) -> SenseInventory:
         return SenseInventory(run.graph, run.train_counts, lent)
     given = build_graph(run.vocabulary, [open_lexicon(source) for source in sources])
     if run.graph is not None:
-        entries: list[WordEntry] = [
-            own if own.is_annotated else more for own, more in zip(run.graph.entries(), given.entries(), strict=True)
-        ]
+        pairs = zip(run.graph.entries(), given.entries(), strict=True)
+        entries = [own if own.is_annotated else more for own, more in pairs]
         given = SememeGraph(entries, run.graph.vocabulary_fingerprint, (*run.graph.lexicons, *given.lexicons))
     return SenseInventory(given, run.train_counts, lent)
