@@ -97,8 +97,7 @@ def compare_texts(first: Path, second: Path, by: str, *, seed: int = 0) -> Compa
     """Differences between two files of ``eval --texts`` or ``baseline --texts``, of the same data, resampled in pairs.
 
     BLEU uses the same number of texts per example for both systems: precision is a mean over texts, and later ones are worse.
-    Raises ConfigError: ``by`` is none of ``SCORED_BY``. Raises DataError: an unreadable file, or other sources or references.
-    """
+    Raises ConfigError: ``by`` is none of ``SCORED_BY``. Raises DataError: a bad file, or other sources or references."""
     if by not in SCORED_BY:
         raise ConfigError(f"--by {by!r}{nearest(by, SCORED_BY)}: allowed are {', '.join(SCORED_BY)}")
     lines = one, two = read_texts_file(first), read_texts_file(second)

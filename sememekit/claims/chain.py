@@ -79,8 +79,7 @@ def steps_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path, seeds: i
     """Return the trials of a claim at small size: both models with every seed; claims share trials of the same model.
 
     The claim has a small protocol. ``out`` and ``root`` are the folders of results, and of corpora and lexicons (``{root}`` in
-    the file); ``seeds`` 0 is the claim's number. ``tiny``: a tenth of the text, one epoch and tiny layers, only to test the
-    commands."""
+    the file); ``seeds`` 0 is the claim's number. ``tiny``: a tenth of the text, one epoch, tiny layers, to test commands."""
     trials = []
     for arm, seed, (name, run) in _names(file, claim, seeds, tiny):
         steps, typed = (_steps(file, arm, seed, (name, run), *at, tiny) for at in ((out, root), (SHOWN_OUT, SHOWN_ROOT)))

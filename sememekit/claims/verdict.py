@@ -78,8 +78,7 @@ def judge(
 
     ``baseline`` and ``other`` are the results of its two models; either may be empty. ``times`` are the interleaved timings in
     the order of ``timing_names``: of both models, and of ``baseline`` and ``claim.after_cut``; None if not measured.
-    ``higher``: whether a higher validation metric is better. Raises DataError: results with different data or measurements, or
-    without the value of the claim."""
+    ``higher``: whether a higher validation metric is better. Raises DataError: other data or measurements, or no value."""
     published = claim.published and claim.published[1] / claim.published[0] - 1
     said = claim.model_dump(include={"statement", "source", "metric", "note"})
     result = ClaimResult(name=name, verdict="not run", published=published, paper=paper, **said)

@@ -77,8 +77,7 @@ def ratio_difference_intervals(
 def resampled_ratios(
     numerators: ArrayLike, denominators: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return many ratios over the same n examples with common draws: c values, and (resamples, c) resampled values, NaN if too
-    few examples have a denominator.
+    """Return c ratios over the same n examples, and (resamples, c) values of common draws, NaN for too few denominators.
 
     ``numerators`` and ``denominators`` are (n, c). Differences of columns of the draws are paired. ``from_draws`` makes an
     ``Interval`` of a value and its draws."""
@@ -119,8 +118,7 @@ def seed_difference(first: Sequence[float], second: Sequence[float]) -> Interval
 
     Seeds are not paired: equal seeds fix the same order of the data in both systems, but not the same course of training. With
     n and m seeds the interval is the difference +- t s sqrt(1/n + 1/m), where s is the pooled standard deviation and t the
-    quantile of Student's distribution with n + m - 2 degrees of freedom. With one seed a side there is no variance to estimate,
-    and the limits are NaN."""
+    quantile of Student's distribution with n + m - 2 degrees of freedom. With one seed a side the limits are NaN."""
     one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     value = float(two.mean() - one.mean())
     freedom = len(one) + len(two) - 2
@@ -146,8 +144,7 @@ def combined(sentences: Interval, seeds: Interval) -> Interval:
     """A difference with an interval over the sentences of a text and over trainings.
 
     ``sentences`` varies with the models fixed, ``seeds`` with the text fixed, so their errors are independent: the distance of
-    each limit is sqrt(d_sentences^2 + d_seeds^2), the rule for a sum (MOVER, Zou and Donner 2008). No limits if one has none.
-    """
+    each limit is sqrt(d_sentences^2 + d_seeds^2), the rule for a sum (MOVER, Zou and Donner 2008). No limits without both."""
     value = sentences.value
     if value is None or sentences.low is None or seeds.low is None:
         return Interval(value=value)
@@ -188,8 +185,7 @@ def wilson_interval(correct: int, total: int) -> tuple[float, float]:
     """Return the 95 % score interval of a share (Wilson 1927).
 
     With n = total, p = correct / n and z = 1.96: centre (p + z^2 / 2n) / (1 + z^2 / n), half width z / (1 + z^2 / n) sqrt(p (1
-    - p) / n + z^2 / 4n^2). The interval never leaves [0, 1], and is valid for few errors, too. Raises ValueError for no trials.
-    """
+    - p) / n + z^2 / 4n^2). It never leaves [0, 1], and is valid for few errors. Raises ValueError for no trials."""
     if total < 1 or not 0 <= correct <= total:
         raise ValueError(f"{correct} of {total}")
     share, square = correct / total, _NORMAL_95**2

@@ -122,9 +122,8 @@ def attack_classifier(
         out: a new folder for the results, as the command writes it (default: none is kept). ``data`` of the signature is the
             hash of texts and labels in place of a file; ``attack --compare`` pairs both by their texts.
 
-    Raises ConfigError: no names for the columns, or an unknown or unsuitable part. Raises DataError: a text or label that
-    cannot be used, unsegmented Chinese, or a victim that fails on every text. Raises CheckpointError: ``out`` exists already,
-    or the run cannot be read."""
+    Raises ConfigError: no names for the columns, or an unknown or unsuitable part. Raises DataError: an unusable text or label,
+    unsegmented Chinese, or a victim that fails on every text. Raises CheckpointError: ``out`` exists, or a bad run."""
     fields, given = _fields(texts), _listed(labels, "labels")
     if len(fields) != len(given):
         raise DataError(f"attack: {len(fields)} texts and {len(given)} labels; give one label for each text")

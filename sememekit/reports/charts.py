@@ -177,8 +177,7 @@ Chart = Curves | Heatmap
 
 
 def chart(shown: Chart) -> Markup:
-    """Return a chart for a page: a picture in the page's colours with values as tooltips, for curves also a version for narrow
-    screens.
+    """Return a chart for a page: a picture in the page's colours with values as tooltips, for curves also one for phones.
 
     The script of ``layout.html.j2`` shows the nearest value; without scripts the browser's tooltip does."""
     if isinstance(shown, Heatmap):

@@ -35,8 +35,7 @@ class RunReport(Record):
 
 def report(run: Path, *, html: Path | None = None, figure: Path | None = None) -> RunReport:
     """Write the page of a run, also during training; arguments as ``sememekit report --help``. Raises CheckpointError: no run,
-    no finished epoch, or a torn run. Raises ConfigError: ``html`` or ``figure`` would replace another kind of file, or
-    ``figure`` has another suffix."""
+    no finished epoch, or a torn run. Raises ConfigError: another kind of file at ``html`` or ``figure``, or another suffix."""
     if html is not None:
         check_output(html, PAGE_FILE)
     if figure is not None:

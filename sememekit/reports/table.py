@@ -175,8 +175,7 @@ class Views(NamedTuple):
 
 @final
 class Shown(Generic[ReportType]):
-    """A report of sememekit with the page that its command writes; a notebook shows the page. The attributes of the typed
-    ``report`` are available here.
+    """A report with the page that its command writes; a notebook shows the page. Attributes of ``report`` are available here.
 
     >>> from sememekit.reports.table import Shown, Views
     >>> shown = Shown({"a": 1}, Views(lambda report: f"<p>{report['a']}</p>", lambda report: []))

@@ -99,9 +99,8 @@ def mean_mass(
     """The mean mass of each sememe, as a reference for one context: over the word counts of a run, or over a split of its data.
 
     Returns (K,) means, and a description of their text. The mean is 0 for sememes without senses and, over ``counts``, for
-    sememes of uncounted words alone. The output layer of ``task`` has senses; ``empty_1H`` are zeros; ``data`` (default: the
-    data of the training) has the split. Raises ConfigError: ``over`` is neither ``counts`` nor a split. Raises DataError: the
-    data are absent."""
+    sememes of uncounted words alone. The output layer of ``task`` has senses; ``empty_1H`` are zeros; ``data`` (default: of the
+    training) has the split. Raises ConfigError: ``over`` is neither ``counts`` nor a split. Raises DataError: absent data."""
     assert isinstance(task.decoder, Sensed)
     if over == COUNTS:
         splits = ", ".join(run.signature.vocabulary_splits or ()) or "the vocabulary"

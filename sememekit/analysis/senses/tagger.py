@@ -112,8 +112,7 @@ class SenseTagger:
     >>> [[word]] = SenseTagger(run, inventory_of(run)).tag([line.ids], [[2]])
     >>> word.log_probabilities("combined")
 
-    ``parts`` that the model does not support are left out. Raises ConfigError: the task predicts no words, or the model
-    gives none of the parts."""
+    ``parts`` that the model lacks are left out. Raises ConfigError: the task predicts no words, or no part is left."""
 
     def __init__(self, run: Run, inventory: SenseInventory, parts: Sequence[str] = PARTS) -> None:
         self._task = require(run.task, WordPredictor, "tag")
