@@ -161,21 +161,24 @@ def score_rankings(
     band_P = np.digitize(word_counts[words], COUNT_BANDS)
     of_band = [np.ones(len(words)), *((band_P == number).astype(np.float64) for number in range(len(COUNT_BANDS) + 1))]
     unit = np.unique(units, return_inverse=True)[1].reshape(-1)
-    ratios: dict[tuple[str, int, int, str], tuple[Reals, Reals]] = {}  # numerator and denominator at each position
+    sums: dict[tuple[str, int, int, str], tuple[Reals, Reals]] = {}  # of each sentence, of which there are fewer
+
+    def add(name: tuple[str, int, int, str], top_P: Reals, bottom_P: Reals) -> None:
+        sums[name] = np.bincount(unit, top_P).astype(np.float64), np.bincount(unit, bottom_P).astype(np.float64)
+
     names = [(name, top) for name in (*ranked, RANDOM) for top in tops]
     for name, top in names:
         random = name == RANDOM
         found = expected_of_random(gold, words, top, sizes_PB) if random else found_in(gold, words, ranked[name][:, :top])
         recall = found.number_P / np.minimum(top, sizes)
         for number, here in enumerate(of_band):
-            ratios[name, top, number, "any"] = found.any_P * here, here
-            ratios[name, top, number, "recall"] = recall * here, here
-            ratios[name, top, number, "information"] = found.nats_P * here, gold.nats_V[words] * here
+            add((name, top, number, "any"), found.any_P * here, here)
+            add((name, top, number, "recall"), recall * here, here)
+            add((name, top, number, "information"), found.nats_P * here, gold.nats_V[words] * here)
         for number in range(len(COUNT_BANDS) + 1):
-            ratios[name, top, number, "sememes"] = found.by_band_PB[:, number], sizes_PB[:, number]
-    sums = (np.stack([np.bincount(unit, part) for part in side], axis=1) for side in zip(*ratios.values(), strict=True))
-    values, draws = resampled_ratios(*sums, seed=seed)
-    column = {name: place for place, name in enumerate(ratios)}
+            add((name, top, number, "sememes"), found.by_band_PB[:, number], sizes_PB[:, number])
+    values, draws = resampled_ratios(*(np.stack(side, axis=1) for side in zip(*sums.values(), strict=True)), seed=seed)
+    column = {name: place for place, name in enumerate(sums)}
 
     def rate(*name: Any) -> Interval:
         return from_draws(float(values[column[name]]), draws[:, column[name]])
