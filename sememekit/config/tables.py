@@ -79,7 +79,7 @@ def differences(there: Mapping[str, Any], given: Mapping[str, Any], settings: Se
     for slot, key in differing(there, given) if settings is None else settings:
         first, second = (
             one if len(one) <= _LONGEST_VALUE else f"{one[:_LONGEST_VALUE]}…"
-            for one in (_shown(table, slot, key) for table in (there, given))
+            for one in (next(map(repr, _value(table, slot, key)), "not set") for table in (there, given))
         )
         found.append(f"{slot}.{key} is {first} there, {'given ' if key in given.get(slot, {}) else 'and here '}{second}")
     more = f", and {len(found) - _MOST_DIFFERENCES} more" if len(found) > _MOST_DIFFERENCES else ""
@@ -90,10 +90,6 @@ def _value(table: Mapping[str, Any], slot: str, key: str) -> tuple[Any, ...]:
     """Return (value,) of a setting, for comparison; () if it is not set."""
     keys = table.get(slot, {})
     return (keys[key],) if key in keys else ()
-
-
-def _shown(table: Mapping[str, Any], slot: str, key: str) -> str:
-    return next(map(repr, _value(table, slot, key)), "not set")
 
 
 def apply_overrides(table: Mapping[str, Any], overrides: Sequence[str]) -> Table:

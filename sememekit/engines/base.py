@@ -1,7 +1,7 @@
 """The interface of all engines."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self, TypeVar
@@ -96,17 +96,6 @@ def call_each(work: Callable[[Item], Result], items: Sequence[Item], trust: Any)
     """Return the results of some items, in another process with the same trusted code."""
     with trusting_code(True if trust is None else trust):
         return [work(item) for item in items]
-
-
-def read_options(name: str, text: str) -> Mapping[str, str]:
-    """Read ``key=value,...`` into a table. Raises ConfigError for another form."""
-    table = {}
-    for part in filter(None, text.split(",")):
-        key, equals, value = part.partition("=")
-        if not equals or not key:
-            raise ConfigError(f"--engine {name}:{text}: expected KEY=VALUE with commas between, given {part!r}")
-        table[key] = value
-    return table
 
 
 def engine_of(spec: str) -> tuple[type[Engine], str]:

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, ClassVar, Final, final
 
-from sememekit.engines.base import Engine, Result, read_options
+from sememekit.engines.base import Engine, Result
 from sememekit.errors import ConfigError, EngineError
 from sememekit.files import needed
 
@@ -30,7 +30,7 @@ class Slurm(Engine):
     def __init__(self, options: str, num_workers: int, folder: Path) -> None:
         super().__init__(options, num_workers, folder)
         submitit = needed("submitit", "--engine slurm", "sememekit[slurm]")
-        table = dict(read_options("slurm", options))
+        table = _options_in(options)
         cluster = table.pop("cluster", "slurm")
         self._killed = submitit.core.utils.UncompletedJobError
         try:
@@ -96,6 +96,17 @@ class Call:
         return submitit.helpers.DelayedSubmission(self, *arguments)
 
     __submitit_checkpoint__ = checkpoint
+
+
+def _options_in(text: str) -> dict[str, str]:
+    """Read ``key=value,...`` into a table. Raises ConfigError for another form."""
+    table = {}
+    for part in filter(None, text.split(",")):
+        key, equals, value = part.partition("=")
+        if not equals or not key:
+            raise ConfigError(f"--engine slurm:{text}: expected KEY=VALUE with commas between, given {part!r}")
+        table[key] = value
+    return table
 
 
 def _value(text: str) -> Any:

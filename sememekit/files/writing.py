@@ -36,9 +36,17 @@ def sync_to_disk(path: Path) -> None:
             raise
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file and wait until it is on the disk. Raises OSError with the name of the file, also where the disk is full."""
-    _write_pieces(path, [content])
+def write_bytes(path: Path, content: bytes | Iterable[bytes | memoryview]) -> str:
+    """Write a file, perhaps in pieces, wait until it is on the disk, and return its SHA-256. Raises OSError with the name of
+    the file, also where the disk is full."""
+    digest = hashlib.sha256()
+    with naming(path), new_file(path) as stream:
+        for piece in [content] if isinstance(content, bytes) else content:
+            digest.update(piece)
+            stream.write(piece)
+        stream.flush()
+        os.fsync(stream.fileno())
+    return digest.hexdigest()
 
 
 @contextmanager
@@ -98,24 +106,11 @@ def write_folder(folder: Path, contents: Mapping[str, bytes | Iterable[bytes | m
     temporary = folder.with_name(f".{folder.name}.writing-{os.getpid()}")
     remove_leftovers(folder.parent, f".{folder.name}.writing-", "")
     temporary.mkdir()
-    pieces = {name: [content] if isinstance(content, bytes) else content for name, content in contents.items()}
-    hashes = {name: _write_pieces(temporary / name, each) for name, each in pieces.items()}
+    hashes = {name: write_bytes(temporary / name, content) for name, content in contents.items()}
     write_bytes(temporary / manifest, to_json(hashes))
     sync_to_disk(temporary)
     os.rename(temporary, folder)
     sync_to_disk(folder.parent)
-
-
-def _write_pieces(path: Path, pieces: Iterable[bytes | memoryview]) -> str:
-    """Write a file as ``write_bytes`` does, and give back its SHA-256."""
-    digest = hashlib.sha256()
-    with naming(path), new_file(path) as stream:
-        for piece in pieces:
-            digest.update(piece)
-            stream.write(piece)
-        stream.flush()
-        os.fsync(stream.fileno())
-    return digest.hexdigest()
 
 
 def remove_leftovers(folder: Path, before: str, after: str) -> None:

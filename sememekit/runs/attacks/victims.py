@@ -2,20 +2,16 @@
 
 A run can also be the segmenter of an attack: a lattice model that finds words, or the segmenter of its data."""
 
-import os
-import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
 from sememekit.attack import Cutter, Victim
 from sememekit.attack.plan import RunningSettings
 from sememekit.attack.resources import hashes_of
-from sememekit.config import is_own
+from sememekit.config import imported, is_own
 from sememekit.corpora.examples import ExampleSet, recorded_set
 from sememekit.data.segmenters import segmenter_for
 from sememekit.errors import ConfigError
@@ -240,30 +236,15 @@ def _cutter(segmenter: str, lexicon: str) -> tuple[Cutter | None, str]:
             f"--segmenter {segmenter}: allowed, to replace words in place, are {', '.join(CUTS_WORDS)}, none "
             "(white space), the folder of a run or package.module:Class; leave it out for texts with blanks between their words"
         )
-    with _working_folder_importable():
-        opened = segmenter_for(segmenter, lexicon=lexicon or None)
+    opened = segmenter_for(segmenter, lexicon=lexicon or None)
     return opened.segment, opened.description
 
 
 def _named_object(name: str) -> Any:
     """Import the function or the object that ``module:name`` names."""
-    module_name, _, function_name = name.partition(":")
-    if not module_name or not function_name:
+    if not all(name.partition(":")[::2]):
         raise ConfigError(f"victim {name!r}: write module:function, as in mine:predict for predict() in mine.py")
-    try:
-        with _working_folder_importable():
-            module = import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and (module_name == error.name or module_name.startswith(error.name + ".")):
-            without = module_name.removesuffix(".py").replace("/", ".")
-            meant = f"; write {without}:{function_name}" if module_name.endswith(".py") else ""
-            raise ConfigError(f"victim {name!r}: no module named {module_name!r} can be imported from here{meant}") from None
-        raise ConfigError(f"victim {name!r}: {module_name} needs the module {error.name!r}, which is not installed") from None
-    except (Exception, SystemExit) as error:
-        raise ConfigError(f"victim {name!r}: importing {module_name} raised {type(error).__name__}: {error}") from None
-    if not hasattr(module, function_name):
-        raise ConfigError(f"victim {name!r}: the module {module_name!r} has no function {function_name!r}")
-    found = getattr(module, function_name)
+    found = imported(f"victim {name!r}", name, "function")
     if not callable(found) and not callable(getattr(found, "predict_proba", None)):
         raise ConfigError(
             f"victim {name!r} is no function and has no predict_proba; it must take a list of texts and give probabilities"
@@ -279,17 +260,3 @@ def _strings(values: Any, name: str, what: str) -> tuple[str, ...]:
     if wrong is not None:
         raise ConfigError(f"victim {name!r}: its {what} must be strings, and {wrong!r} is {type(wrong).__name__}")
     return found
-
-
-@contextmanager
-def _working_folder_importable() -> Iterator[None]:
-    """Allow imports from the working folder inside the block, which is not in the path of the console script."""
-    here = os.getcwd()
-    if here in sys.path:
-        yield
-        return
-    sys.path.insert(0, here)
-    try:
-        yield
-    finally:
-        sys.path.remove(here)
