@@ -6,8 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from sememekit.commands import _options as shared
 from sememekit.commands._options import SenseMethod, SenseSources, choose, given, option, refuse
-from sememekit.commands._printing import check_outputs, give_out, print_json, remark
-from sememekit.commands._printing import show as show_parts
+from sememekit.commands._printing import check_outputs, give_out, print_json, print_parts, remark
 from sememekit.commands._progress import progress_bars
 
 MarksName = Literal["found", "given"]
@@ -77,7 +76,7 @@ def command(
         from sememekit.analysis.written_texts import baseline as lead_baseline
 
         report = lead_baseline(run, lead=lead, rouge_by=rouge or (), texts=texts, **given(split=split))
-        print_json(report) if json else show_parts(parts(report))
+        print_json(report) if json else print_parts(parts(report))
         return
     refuse({"lead": lead, "rouge": rouge}, "only together with --baseline lead")
     own = {"top": tops, "mean": mean, "contexts": contexts, "seed": seed, "html": html, "figure": figure}
@@ -105,7 +104,7 @@ def command(
         with progress_bars(quiet or json) as show:
             usual = {"which": which, "device": device, "progress": show, **given(split=split, data=data, dtype=dtype)}
             report = evaluate_seeds(run, partial(evaluate, **usual))
-        print_json(report) if json else show_parts(parts(report))
+        print_json(report) if json else print_parts(parts(report))
         return
     if published := is_published(run):
         refuse({"split": split or senses is None}, f"{run} is scored by --senses GOLD, or by --explanations")
@@ -131,7 +130,7 @@ def command(
             report = evaluate_segmentation(loaded, segmentation, **chosen, progress=show)
         else:
             report = evaluate(loaded, **typed, **usual, progress=show)
-    print_json(report) if json else show_parts(parts(report))
+    print_json(report) if json else print_parts(parts(report))
     if getattr(report, "cut_sources", 0):
         from sememekit.runs.writing import told_of_cut, words_read
 

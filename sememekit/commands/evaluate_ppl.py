@@ -10,8 +10,7 @@ from sememekit.analysis.groupings import Grouping
 from sememekit.commands import _options as shared
 from sememekit.commands._completion import complete_setting
 from sememekit.commands._options import option
-from sememekit.commands._printing import print_json, remark
-from sememekit.commands._printing import show as show_parts
+from sememekit.commands._printing import print_json, print_parts, remark
 from sememekit.commands._progress import progress_bars
 from sememekit.errors import ConfigError
 from sememekit.files import check_output, typed, write_output
@@ -83,9 +82,8 @@ def command(
     from sememekit.runs.run import Run as LoadedRun
     from sememekit.training.checkpoint import seed_runs
 
-    for path, kind in ((csv, perplexity.WORDS_CSV), (latex, perplexity.LATEX)):
-        if path is not None:
-            check_output(path, kind)
+    check_output(csv, perplexity.WORDS_CSV)
+    check_output(latex, perplexity.LATEX)
     called = names.split(",") if names else []
     if called and len(called) != 1 + len(others or ()) + (overlay is not None):
         raise ConfigError(f"--names {names}: give a name for each run, with a comma between")
@@ -126,7 +124,7 @@ def command(
         numbers = [sum(weights.numel() for weights in task.parameters()) for task in tasks]
         table = perplexity.words_table(report, called, numbers).latex(comments, caption)
         write_output(latex, table.encode(), perplexity.LATEX)
-    print_json(report) if json else show_parts(perplexity.parts(report, called))
+    print_json(report) if json else print_parts(perplexity.parts(report, called))
     for one in (report,) if isinstance(report, PerplexityReport) else report.reports:
         if isinstance(one, PerplexityReport) and one.cut_sources:
             remark(f"{one.run}: {one.cut_sources:,} sources have more words than the model reads (task.read_words)", quiet)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sememekit.commands._options import LEXICON, Json, Quiet, Side, SourcesOrOpen, fail_usage, option, others_typed
-from sememekit.commands._printing import hint, print_json, remark, show
+from sememekit.commands._printing import hint, print_json, print_parts, remark
 from sememekit.errors import DataError
 from sememekit.files import typed as line
 from sememekit.text.scripts import traditional_hint
@@ -166,7 +166,7 @@ def command(
         after = f"next: {line('sememekit', 'lookup', '--change', first, '+SEMEME -SEMEME', '--graph', graph, *file)}"
     else:
         report = looking.lookup(words[0], given, side=side)
-    print_json(report) if json else show(parts(report, top))
+    print_json(report) if json else print_parts(parts(report, top))
     if check and not report.ok:
         raise DataError(f"{report.folder}: {len(report.faults)} places to fix in the open lexicon")
     if isinstance(report, looking.LookupReport) and not report.senses:

@@ -46,8 +46,7 @@ def command(
         from sememekit.reports.card import model_card
 
         file = out or (None if card == "-" else Path(card))
-        if file is not None:
-            check_output(file, CARD)
+        check_output(file, CARD)
         text = model_card(run, name, which=which)
         if file is None:
             say(text.rstrip("\n"))

@@ -135,10 +135,8 @@ def report(
 
     if word is not None and into is not None:
         raise ConfigError(f"--into {into}: it writes the whole ledger; leave {word!r} out, or write it with --markdown")
-    if html is not None:
-        check_output(html, PAGE)
-    if markdown is not None:
-        check_output(markdown, reports.MARKDOWN)
+    check_output(html, PAGE)
+    check_output(markdown, reports.MARKDOWN)
     given, where = ("--out", out) if results is None else ("--from", results)
     if not where.is_dir():
         raise DataError(f"{given} {where}: no such folder; 'sememekit reproduce run --out DIR' writes results into DIR/results")

@@ -45,9 +45,11 @@ CARD: Final = Kind(
 OVERLAY: Final = Kind("an overlay as 'lookup --change' writes it", lambda head: head.startswith(b"# sememekit overlay "))
 
 
-def check_output(path: Path | str, kind: Kind) -> None:
+def check_output(path: Path | str | None, kind: Kind) -> None:
     """Refuse an output that would replace anything but an empty file or an earlier file of its kind, or whose folder is missing
-    or cannot be written. Raises ConfigError."""
+    or cannot be written. None: nothing is written. Raises ConfigError."""
+    if path is None:
+        return
     path = Path(path)
     folder = path.parent
     if not folder.exists():

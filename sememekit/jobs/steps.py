@@ -30,7 +30,7 @@ class Ended(NamedTuple):
 
 
 def call(
-    step: Step, stopping: Callable[[], bool], environment: Mapping[str, str], spent: list[float], engine: Engine | None = None
+    step: Step, spent: list[float], stopping: Callable[[], bool], environment: Mapping[str, str], engine: Engine | None = None
 ) -> str:
     """Run a subcommand, append its CPU seconds to ``spent``, and return its stdout, even if a signal came just before its end.
     Raises Stopped: a signal ended it."""

@@ -95,10 +95,7 @@ def run_trial(
     Raises DataError: a text is missing. Raises TrainingError: a command failed; the message has the command and its last line.
     Raises EngineError: the process of a command was lost; the same command continues. Raises Stopped: a signal stopped a step;
     finished steps are kept."""
-
-    def run(step: Step, spent: list[float]) -> str:
-        return call(step, asked_to_stop, environment, spent, engine)
-
+    run = partial(call, stopping=asked_to_stop, environment=environment, engine=engine)
     for step in trial.steps:
         if asked_to_stop():
             raise Stopped
@@ -114,10 +111,7 @@ def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callab
 
     It waits for other timings in the same folder, which would disturb the figures. After a signal nothing is stored. Raises
     DataError, TrainingError, Stopped: as ``run_trial``."""
-
-    def run(step: Step, spent: list[float]) -> str:
-        return call(step, asked_to_stop, os.environ, spent, None)
-
+    run = partial(call, stopping=asked_to_stop, environment=os.environ)
     for step in timing.steps:
         _do(step, say, asked_to_stop, run)
     with _alone(timing.result.parents[1] / "timing", say, asked_to_stop):

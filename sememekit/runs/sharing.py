@@ -100,15 +100,15 @@ def pull_run(source: str, out: Path) -> ShareReport:
         if not folder.exists():
             raise CheckpointError(f"{source} does not exist; give a folder that 'sememekit push' wrote, or hf://owner/name")
         if not (folder / PUSHED).is_file():
-            raise CheckpointError(f"{source} was not written by 'sememekit push' (it has no {PUSHED}); {_AGAIN}")
+            raise _torn(f"{source} was not written by 'sememekit push' (it has no {PUSHED})")
         files = _checked(folder)
-        about = _object(files[PUSHED], f"{source}/{PUSHED}")
+        about = object_of(files[PUSHED], f"{source}/{PUSHED}", _torn)
         if about.get("format") != FORMAT:
             raise CheckpointError(
                 f"{source}/{PUSHED} is not of the format {FORMAT}, which this sememekit reads; update sememekit"
             )
         if not NAME.fullmatch(str(about.get("snapshot"))) or not isinstance(about.get("aliases"), dict):
-            raise CheckpointError(f"{source}/{PUSHED} names no snapshot; {_AGAIN}")
+            raise _torn(f"{source}/{PUSHED} names no snapshot")
         beside = out.with_name(f".{out.name}.pulling-{os.getpid()}")
         remove_leftovers(out.parent, f".{out.name}.pulling-", "")
         try:
@@ -202,31 +202,27 @@ def _first_line(error: Exception) -> str:
 
 def _checked(folder: Path) -> dict[str, bytes]:
     """The files of a pushed folder, checked by its manifest; CheckpointError if a file is missing or was changed."""
-
-    def torn(why: str) -> CheckpointError:
-        return CheckpointError(f"{why}; {_AGAIN}")
-
-    refuse_odd_files(folder, torn)
-    manifest = read_object(folder / _MANIFEST, torn)
+    refuse_odd_files(folder, _torn)
+    manifest = read_object(folder / _MANIFEST, _torn)
     wanted = {*_OWN, "plan.json", "versions.json", "vocabulary.tsv", "data.json"}
     if not wanted <= manifest.keys() <= {*wanted, *KEPT, CARD}:
-        raise torn(f"{folder / _MANIFEST} lists other files than 'sememekit push' writes")
+        raise _torn(f"{folder / _MANIFEST} lists other files than 'sememekit push' writes")
     files = {}
     for name, expected in manifest.items():
         if name == CARD:
             continue
-        files[name] = read_bytes(folder / name, torn)
+        files[name] = read_bytes(folder / name, _torn)
         if hashlib.sha256(files[name]).hexdigest() != expected:
-            raise torn(f"{folder / name} does not match its checksum in {_MANIFEST}; it was changed or damaged")
+            raise _torn(f"{folder / name} does not match its checksum in {_MANIFEST}; it was changed or damaged")
     return files
 
 
-def _object(content: bytes, place: str) -> dict[str, Any]:
-    return object_of(content, place, lambda why: CheckpointError(f"{why}; {_AGAIN}"))
+def _torn(why: str) -> CheckpointError:
+    return CheckpointError(f"{why}; {_AGAIN}")
 
 
 def _unpack(files: Mapping[str, bytes], about: Mapping[str, Any], out: Path, source: str) -> None:
-    plan, versions = (_object(files[name], f"{source}/{name}") for name in ("plan.json", "versions.json"))
+    plan, versions = (object_of(files[name], f"{source}/{name}", _torn) for name in ("plan.json", "versions.json"))
     kept = {name: files[name] for name in KEPT if name in files}
     folder = RunFolder.create(out, plan, versions, kept)
     run = Run.open(out, device="cpu")
@@ -235,7 +231,7 @@ def _unpack(files: Mapping[str, bytes], about: Mapping[str, Any], out: Path, sou
         weights = safetensors.torch.load(files[_WEIGHTS])
         weights |= {alias: weights[name] for alias, name in about["aliases"].items()}
     except (safetensors.SafetensorError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{source}/{_WEIGHTS} does not hold the weights of the run ({error}); {_AGAIN}") from None
+        raise _torn(f"{source}/{_WEIGHTS} does not hold the weights of the run ({error})") from None
     load_weights(task, weights, Path(source), _AGAIN)
     folder.save(step_of(str(about["snapshot"])), task, {}, best=True)
     replace_file(out / "metrics.jsonl", files["metrics.jsonl"])

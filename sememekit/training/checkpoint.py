@@ -1,17 +1,4 @@
-"""A run folder: settings, data, and snapshots of the training.
-
-    RUN/
-      plan.json            the resolved plan, every setting spelled out
-      versions.json        of sememekit, Python, torch, numpy; the machine; the format of this folder
-      vocabulary.tsv       the words; train-counts.txt: their counts in the training text, if the vocabulary counts more
-      graph.json           the sememe graph, where the run has one
-      data.json            the signature of the prepared data
-      manifest.json        SHA-256 of all files above (``training/manifest.py``)
-      metrics.jsonl        one line a report (``training/metrics.py``)
-      .lock                held by the process that writes into the folder
-      checkpoints/
-        pointer.json       which snapshot is the last and which the best
-        step-00000123/     a snapshot (``training/snapshots.py``)
+"""A run folder: settings, data, and snapshots of the training. docs/architecture.md (The run folder) lists its files.
 
 A snapshot appears by one rename and the pointer moves by another, so a run killed at any moment keeps its last complete
 snapshot. The pointer names each snapshot from before its writing until its removal; other folders are never removed."""
