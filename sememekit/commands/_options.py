@@ -36,13 +36,19 @@ ErrorPolicy = Literal["strict", "replace", "skip"]
 WhichName = Literal["best", "last"]
 
 
+_COMPLETIONS: Final = {
+    LEXICON: complete_source,
+    "NAME|FILE": complete_recipe,
+    "SLOT.KEY=VALUE": complete_setting,
+    "task.search.KEY=VALUE": complete_search_setting,
+}
+"""Placeholder -> its completion."""
+
+
 def option(flag: str, help_text: str, kind: str = "", **more: Any) -> Any:
-    """An option, with completion if it takes a lexicon or a variant of a ``kind``."""
-    if kind:
-        more["autocompletion"] = names_of(kind)
-    elif more.get("metavar") == LEXICON:
-        more["autocompletion"] = complete_source
-    return typer.Option(flag, help=help_text, **more)
+    """An option, with the completion of its placeholder or of the variants of a ``kind``."""
+    completion = names_of(kind) if kind else _COMPLETIONS.get(more.get("metavar", ""))
+    return typer.Option(flag, help=help_text, **{"autocompletion": completion, **more})
 
 
 def variant_option(slot: str, told: str) -> Any:
@@ -122,16 +128,12 @@ def segmenter_option(usual: str) -> Any:
 
 SegmenterLexicons = Annotated[
     list[str] | None,
-    option(
-        "--lexicon",
-        "Lexicon of the segmenter, as for --source, or none. May be repeated; the words are joined.",
-        metavar=LEXICON,
-    ),
+    option("--lexicon", "Lexicon of the segmenter, as for --source, or none; may be repeated.", metavar=LEXICON),
 ]
 Hmm = Annotated[bool, option("--hmm", "Let jieba find words outside its dictionary (hidden Markov model).")]
 Decode = Annotated[
     Literal["viterbi", "posterior"] | None,
-    option("--decode", "Lattice models: the most probable segmentation, or the most probable word at each position."),
+    option("--decode", "Lattice models: most probable segmentation, or word at each position."),
 ]
 Apart = Annotated[bool, option("--apart", "For headline, dialogue: the text is pre-tokenized, words between blanks.")]
 
@@ -165,30 +167,14 @@ SenseSources = Annotated[
 
 Recipe = Annotated[
     str | None,
-    typer.Option(
-        "--recipe",
-        metavar="NAME|FILE",
-        help="A shipped recipe (see 'sememekit recipes list'), a .toml file of yours, or a row of it, FILE.toml:ROW.",
-        autocompletion=complete_recipe,
-    ),
+    option("--recipe", "A recipe of 'sememekit recipes list', a .toml file, or its row FILE.toml:ROW.", metavar="NAME|FILE"),
 ]
 Overrides = Annotated[
     list[str] | None,
-    option(
-        "--set",
-        "Change one setting; may be repeated. 'sememekit settings' lists them all.",
-        metavar="SLOT.KEY=VALUE",
-        autocompletion=complete_setting,
-    ),
+    option("--set", "Change one setting; may be repeated. 'sememekit settings' lists all.", metavar="SLOT.KEY=VALUE"),
 ]
 SearchOverrides = Annotated[
-    list[str] | None,
-    option(
-        "--set",
-        "Beam search of headlines and dialogue.",
-        metavar="task.search.KEY=VALUE",
-        autocompletion=complete_search_setting,
-    ),
+    list[str] | None, option("--set", "Beam search of headlines and dialogue.", metavar="task.search.KEY=VALUE")
 ]
 
 

@@ -53,11 +53,7 @@ def command(
     candidates: Annotated[str | None, variant_option("candidates", "Substitutes: sememe, embedding, wordnet or table.")] = None,
     sources: Annotated[
         list[str] | None,
-        option(
-            "--source",
-            "Lexicon of sememe candidates, or of parts of speech for other candidates; may be repeated.",
-            metavar="FORMAT:PATH",
-        ),
+        option("--source", "Lexicon of sememe candidates, or of parts of speech; may be repeated.", metavar=shared.LEXICON),
     ] = None,
     lemmas: shared.Lemmas = None,
     vectors: Annotated[
@@ -67,24 +63,21 @@ def command(
         Path | None, option("--lm", "Language-model run for constraints that need one; also reports perplexity.")
     ] = None,
     judge: Annotated[
-        str | None,
-        option("--judge", "Second classifier, named as VICTIM: its labels of changed texts are a proxy.", metavar="VICTIM"),
+        str | None, option("--judge", "Second classifier, whose labels of changed texts are a proxy.", metavar="VICTIM")
     ] = None,
     constraints: Annotated[
-        str | None,
-        option("--constraints", "standard (keeps the meaning), loose (as published attacks), or none.", metavar="PRESET"),
+        str | None, option("--constraints", "standard (keeps the meaning), loose (as published), or none.", metavar="PRESET")
     ] = None,
     opposites: Annotated[
-        list[Path] | None,
-        option("--opposites", "Pairs of words that must not replace each other; may be repeated.", metavar="FILE"),
+        list[Path] | None, option("--opposites", "Pairs of words that must not replace each other; repeatable.", metavar="FILE")
     ] = None,
     paraphrases: Annotated[
         list[Path] | None,
-        option("--paraphrases", "Only these pairs of words may replace each other; may be repeated.", metavar="FILE"),
+        option("--paraphrases", "Only these pairs of words may replace each other; repeatable.", metavar="FILE"),
     ] = None,
     segmenter: Annotated[
         str | None,
-        option("--segmenter", "Segmenter of Chinese texts (function, run on characters): characters, fmm, jieba or RUN."),
+        option("--segmenter", "Segmenter of Chinese texts (function, run on characters): characters, fmm, jieba, RUN."),
     ] = None,
     lexicon: Annotated[str | None, option("--lexicon", "Lexicon of the segmenter (fmm, jieba).", metavar="FORMAT:PATH")] = None,
     open_vocabulary: shared.OpenVocabulary = None,

@@ -8,7 +8,6 @@ import typer
 
 from sememekit.analysis.groupings import Grouping
 from sememekit.commands import _options as shared
-from sememekit.commands._completion import complete_setting
 from sememekit.commands._options import option
 from sememekit.commands._printing import print_json, print_parts, remark
 from sememekit.commands._progress import progress_bars
@@ -32,9 +31,7 @@ def command(
     split: shared.Split = "test",
     by: Annotated[
         list[Grouping] | None,
-        option(
-            "--by", "By senses, sememes, frequency or sememes-at-frequency of words, or labels; repeatable.", metavar="KIND"
-        ),
+        option("--by", "senses, sememes, frequency or sememes-at-frequency of words, or labels; repeatable.", metavar="KIND"),
     ] = None,
     overlay: shared.Overlay = None,
     data: shared.EvaluationData = None,
@@ -54,7 +51,6 @@ def command(
             "statistics_tokens; tune.tokens. May be repeated.",
             metavar="SLOT.KEY=VALUE",
             show_default=False,
-            autocompletion=complete_setting,
         ),
     ] = None,
     csv: Annotated[Path | None, option("--csv", "Also write the table of --by as CSV.")] = None,

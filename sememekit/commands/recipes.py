@@ -21,9 +21,7 @@ Name = Annotated[
 Names = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[NAME]...",
-        help="Recipes to check, .toml files with all their rows; default: all that ship.",
-        autocompletion=complete_recipe,
+        metavar="[NAME]...", help="Recipes, .toml files with all rows; default: all that ship.", autocompletion=complete_recipe
     ),
 ]
 

@@ -41,11 +41,7 @@ def command(
     out: Annotated[Path | None, option("--out", "Folder of the sweep; an unfinished sweep continues.")] = None,
     over: Annotated[
         list[str] | None,
-        option(
-            "--over",
-            "Values to try: KEY=a,b,c, KEY=LOW..HIGH, or KEY=log:LOW..HIGH on a log scale. May be repeated.",
-            metavar="SLOT.KEY=VALUES",
-        ),
+        option("--over", "Values: KEY=a,b,c, KEY=LOW..HIGH or KEY=log:LOW..HIGH; repeatable.", metavar="SLOT.KEY=VALUES"),
     ] = None,
     overrides: Overrides = None,
     trials: Annotated[int | None, option("--trials", "Budget: trainings in all.", min=1)] = None,

@@ -128,7 +128,7 @@ def test_the_cpu_time_is_that_of_the_command_alone(tmp_path: Path) -> None:
     quiet: list[float] = []
     long = Step("prepare", ("recipes", "validate"), tmp_path / "long")
     short = Step("prepare", ("--version",), tmp_path / "short")
-    beside = threading.Thread(target=call, args=(long, lambda: False, dict(os.environ), busy))
+    beside = threading.Thread(target=call, args=(long, busy, lambda: False, dict(os.environ)))
     beside.start()
     assert call(short, quiet, lambda: False, dict(os.environ)).startswith("sememekit ")
     beside.join()
