@@ -125,8 +125,7 @@ def command(
         fail_usage("--html needs --compare; an attack always writes OUT/report.html")
     if out is None:
         if resume and victim is not None:
-            again = typed("sememekit", "attack", "--out", victim, "--resume")
-            fail_usage(f"what is resumed is named by --out: {again}")
+            fail_usage(f"what is resumed is named by --out: {typed('sememekit', 'attack', '--out', victim, '--resume')}")
         fail_usage("missing option '--out': a folder for the results")
     if ratings:
         if others := others_typed(context, {"out", "ratings", "json", "quiet"}):

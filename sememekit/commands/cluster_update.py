@@ -12,7 +12,7 @@ from sememekit.figures import percent
 from sememekit.files import typed
 
 if TYPE_CHECKING:
-    from sememekit.runs.cluster_update import ClusterUpdateReport
+    from sememekit.jobs.cluster_update import ClusterUpdateReport
     from sememekit.training import Report
 
 EXAMPLES = ("sememekit cluster-update runs/words --out runs/words-2",)

@@ -35,8 +35,7 @@ def command(
         rows.append((found.number, percent(found.frequency, 2), found.size, *asked, " ".join(found.words)))
     title = f"{result.num_clusters:,} clusters of {result.num_words:,} words: {result.smallest} to {result.largest} words"
     title += f", {result.empty_clusters} empty" if result.empty_clusters else ""
-    table = Table(columns, rows, title, numbers=())
-    print_json(result) if json else print_parts([table])
+    print_json(result) if json else print_parts([Table(columns, rows, title, numbers=())])
     if html is not None:
         page = Table(columns, rows, numbers=())
         write_page(html, render("parts", title=f"Word clusters of {run.name}", lead=f"{title}.", charts=[], parts=[page]))

@@ -134,8 +134,7 @@ def command(
     if getattr(report, "cut_sources", 0):
         from sememekit.runs.writing import told_of_cut, words_read
 
-        most = words_read(loaded, report.source_words)
-        remark(told_of_cut(report.cut_sources, report.examples, most), quiet)
+        remark(told_of_cut(report.cut_sources, report.examples, words_read(loaded, report.source_words)), quiet)
 
 
 _TAKERS: Final = {

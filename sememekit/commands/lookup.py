@@ -132,8 +132,7 @@ def command(
         after = "next: --dump FILE writes them as a table"
         if dump is not None:
             write_suggestions(dump, report)
-            diffed = line("sememekit", "lookup", "--diff", f"table:{dump}")
-            after = f"next: delete the rows that are wrong, then: {diffed}"
+            after = f"next: delete the rows that are wrong, then: {line('sememekit', 'lookup', '--diff', f'table:{dump}')}"
     elif sememes or similar:
         report = (
             searching.words_with(sememes, given, side=side, top=top)
@@ -189,8 +188,7 @@ def _suggest(
     else:
         from sememekit.analysis.suggestions import suggest_for, vectors_at
 
-        near = None if vectors is None else vectors_at(vectors)
-        report = suggest_for(data or words, sources, side, near, top)
+        report = suggest_for(data or words, sources, side, None if vectors is None else vectors_at(vectors), top)
     if len(report.without) == len(report.words):
         told = f"nothing speaks for any sememe of {' '.join(report.without[:10]) or data}"
         raise DataError(f"{told}; add word vectors with --vectors RUN, or another lexicon with --source FORMAT:PATH")

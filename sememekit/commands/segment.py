@@ -83,5 +83,4 @@ def segment_stream(file: BinaryIO, segmenter: SegmenterClass, faults: FaultCount
     from sememekit.text.reading import read_named
 
     for piece in read_named(file, name, faults):
-        words = " ".join(segmenter.segment(piece.text))
-        yield words + ("\n" if piece.ends_line else " ")
+        yield " ".join(segmenter.segment(piece.text)) + ("\n" if piece.ends_line else " ")

@@ -153,15 +153,12 @@ def read_settings(
                 typed = f"; give it with --set {slot}.{path}=VALUE" if slot else ""
                 problems.append(f"key {path!r} is required and was not given{typed}")
             else:
-                why = _A_LIST if item["type"] == "tuple_type" else item["msg"]
-                problems.append(_problem(path, why, item["input"]))
+                a_list = 'Input should be a list, such as [1,2] or ["a","b"]'
+                problems.append(_problem(path, a_list if item["type"] == "tuple_type" else item["msg"], item["input"]))
         raise ConfigError(f"{where}: {'; '.join(problems)}") from None
     if problems := list(_too_large(settings)):
         raise ConfigError(f"{where}: {'; '.join(problems)}")
     return settings
-
-
-_A_LIST: Final = 'Input should be a list, such as [1,2] or ["a","b"]'
 
 
 def _problem(path: str, why: str, given: object) -> str:

@@ -85,24 +85,18 @@ class Share(NamedTuple):
         Raises DataError: the data differ from the data of the command."""
         os.chdir(self.call.folder)
         with redirect_stdout(sys.stderr):  # what a victim prints is no result
-            return self._attack(_opened(self.call))
-
-    def _attack(self, opened: AttackParts) -> tuple[int, int]:
-        if opened.data.sha256 != self.sha256:
-            raise DataError(f"{self.call.data}: changed while the attack ran; start anew with another --out")
-        done = whole_results(self.path)
-        victim = opened.engine.victim
-        before = victim.texts_asked, victim.calls
-        left = [example for example in opened.chosen if example.index in set(self.numbers) - set(done)]
-        for result in opened.engine.run(left, self.path.with_name(_STOP).exists):
-            append_result(self.path, result)
+            opened = _opened(self.call)
+            if opened.data.sha256 != self.sha256:
+                raise DataError(f"{self.call.data}: changed while the attack ran; start anew with another --out")
+            victim, missing = opened.engine.victim, set(self.numbers) - set(whole_results(self.path))
+            before = victim.texts_asked, victim.calls
+            left = [example for example in opened.chosen if example.index in missing]
+            for result in opened.engine.run(left, self.path.with_name(_STOP).exists):
+                append_result(self.path, result)
         return victim.texts_asked - before[0], victim.calls - before[1]
 
 
-@lru_cache(maxsize=1)
-def _opened(call: AttackCall) -> AttackParts:
-    """The open attack of this process, opened once."""
-    return call.open()
+_opened = lru_cache(maxsize=1)(AttackCall.open)  # the attack of this process
 
 
 def run_on_engine(
@@ -198,8 +192,7 @@ def attack(
     if folder is None:
         AttackFolder.check_free(out)  # and so is a folder that is taken
     else:
-        named_here = code_names({"victim": {"name": victim}, "plan": table or {}})
-        folder.refuse_code(named_here.values(), trust=trust_code)
+        folder.refuse_code(code_names({"victim": {"name": victim}, "plan": table or {}}).values(), trust=trust_code)
     stored: Mapping[str, Any] = folder.identity if folder is not None else {}  # of a resumed attack: for what is not given
     before = stored.get("victim", {})
     name = victim or before.get("name")

@@ -95,11 +95,11 @@ def sweep(
     said = {"table": whole, "over": list(over), "seed": seed, "pruning": pruning, "budget": budget}
     _check_same(out, said)
     out.mkdir(parents=True, exist_ok=True)
-    seconds = None if cpu_minutes is None else 60 * cpu_minutes
     with ExitStack() as held:
         held.enter_context(sole_writer(out / ".lock", lambda holder: ConfigError(BUSY.format(out, holder))))
         asked_to_stop = should_stop or held.enter_context(stop_signals(patient=True))
         replace_file(out / SETTINGS, to_json(said))
+        seconds = None if cpu_minutes is None else 60 * cpu_minutes
         study = Study(out, whole, spaces, seed=seed, trials=trials, cpu_seconds=seconds, pruning=pruning)
         stopped = study.run(jobs, engine, progress, asked_to_stop, on_trial)
     found = study.reports()

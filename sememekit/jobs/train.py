@@ -111,8 +111,7 @@ def train(
         wanted = [name for name in training.plan.run.track if name not in silent]
         tell = held.enter_context(tracking(wanted, out, training.plan.table())) if ranks.leads else None
         folder, trainer = training.folder, training.trainer
-        over = trainer.progress.finished and bool(folder.epochs())
-        if over and ranks.leads:
+        if trainer.progress.finished and folder.epochs() and ranks.leads:
             write_report(out)  # no epoch follows that would
         epochs, progress, metric = training.plan.schedule.epochs, trainer.progress, training.task.metric
 

@@ -96,27 +96,25 @@ def pull_run(source: str, out: Path) -> ShareReport:
     CheckpointError: no such folder, or a torn one."""
     if out.exists():
         raise ConfigError(f"pull: {out} is there already; give another --out, or delete it first")
-    with _fetched(source) as folder:
-        if not folder.exists():
-            raise CheckpointError(f"{source} does not exist; give a folder that 'sememekit push' wrote, or hf://owner/name")
-        if not (folder / PUSHED).is_file():
-            raise _torn(f"{source} was not written by 'sememekit push' (it has no {PUSHED})")
-        files = _checked(folder)
-        about = object_of(files[PUSHED], f"{source}/{PUSHED}", _torn)
-        if about.get("format") != FORMAT:
-            raise CheckpointError(
-                f"{source}/{PUSHED} is not of the format {FORMAT}, which this sememekit reads; update sememekit"
-            )
-        if not NAME.fullmatch(str(about.get("snapshot"))) or not isinstance(about.get("aliases"), dict):
-            raise _torn(f"{source}/{PUSHED} names no snapshot")
-        beside = out.with_name(f".{out.name}.pulling-{os.getpid()}")
-        remove_leftovers(out.parent, f".{out.name}.pulling-", "")
-        try:
-            _unpack(files, about, beside, source)
-            beside.rename(out)
-            sync_to_disk(out.parent)
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
+    folder = _fetched(source)
+    if not folder.exists():
+        raise CheckpointError(f"{source} does not exist; give a folder that 'sememekit push' wrote, or hf://owner/name")
+    if not (folder / PUSHED).is_file():
+        raise _torn(f"{source} was not written by 'sememekit push' (it has no {PUSHED})")
+    files = _checked(folder)
+    about = object_of(files[PUSHED], f"{source}/{PUSHED}", _torn)
+    if about.get("format") != FORMAT:
+        raise CheckpointError(f"{source}/{PUSHED} is not of the format {FORMAT}, which this sememekit reads; update sememekit")
+    if not NAME.fullmatch(str(about.get("snapshot"))) or not isinstance(about.get("aliases"), dict):
+        raise _torn(f"{source}/{PUSHED} names no snapshot")
+    beside = out.with_name(f".{out.name}.pulling-{os.getpid()}")
+    remove_leftovers(out.parent, f".{out.name}.pulling-", "")
+    try:
+        _unpack(files, about, beside, source)
+        beside.rename(out)
+        sync_to_disk(out.parent)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
     return ShareReport(run=str(out), target=source, snapshot=str(about["snapshot"]), bytes=sum(map(len, files.values())))
 
 
@@ -157,36 +155,33 @@ def _remarks(run: Run) -> Iterator[str]:
 
 
 def _upload(target: str, files: Mapping[str, bytes], *, public: bool) -> None:
-    name = _repository(target)
-    api = needed("huggingface_hub", f"push {target}").HfApi()
+    name, remedy = _repository(target), "log in with 'hf auth login' and check owner and name, or push to a folder"
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "run"
         write_folder(folder, files, _MANIFEST)
-        try:
-            api.create_repo(name, private=not public, exist_ok=True)
-            api.upload_folder(repo_id=name, folder_path=folder, commit_message="A run of sememekit")
-        except Exception as error:
-            raise ConfigError(
-                f"push {target}: the hub refused ({type(error).__name__}: {_first_line(error)}); log in with 'hf auth login' "
-                "and check owner and name, or push to a folder"
-            ) from error
+        with _hub(f"push {target}", remedy) as hub:
+            hub.HfApi().create_repo(name, private=not public, exist_ok=True)
+            hub.HfApi().upload_folder(repo_id=name, folder_path=folder, commit_message="A run of sememekit")
+
+
+def _fetched(source: str) -> Path:
+    """Return the folder of a source; a hub repository is in the cache of huggingface_hub."""
+    if not source.startswith(HUB):
+        return Path(source)
+    name, remedy = _repository(source), "check owner and name, and log in with 'hf auth login' where the repository is private"
+    with _hub(f"pull {source}", remedy) as hub:
+        return Path(hub.snapshot_download(name))
 
 
 @contextmanager
-def _fetched(source: str) -> Iterator[Path]:
-    """Return the folder of a source; a hub repository is in the cache of huggingface_hub."""
-    if not source.startswith(HUB):
-        yield Path(source)
-        return
-    hub = needed("huggingface_hub", f"pull {source}")
+def _hub(use: str, remedy: str) -> Iterator[Any]:
+    """Yield huggingface_hub, and turn its errors inside the block into ConfigError."""
+    hub = needed("huggingface_hub", use)
     try:
-        folder = hub.snapshot_download(_repository(source))
+        yield hub
     except Exception as error:
-        raise ConfigError(
-            f"pull {source}: the hub refused ({type(error).__name__}: {_first_line(error)}); check owner and name, and log in "
-            "with 'hf auth login' where the repository is private"
-        ) from error
-    yield Path(folder)
+        first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+        raise ConfigError(f"{use}: the hub refused ({type(error).__name__}: {first}); {remedy}") from error
 
 
 def _repository(target: str) -> str:
@@ -194,10 +189,6 @@ def _repository(target: str) -> str:
     if name.count("/") != 1 or not all(name.split("/")):
         raise ConfigError(f"{target}: write hf://owner/name, or give a folder")
     return name
-
-
-def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), "")
 
 
 def _checked(folder: Path) -> dict[str, bytes]:

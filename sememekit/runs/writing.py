@@ -99,8 +99,7 @@ def load_writer(run: Path | Run, *, apart: bool = False, command: str = "generat
     are not segmented. Raises ConfigError: the model writes no texts. Raises DataError: the segmenter of its data is not
     available."""
     loaded = Run.open(run)
-    task = require(loaded.task, TextWriter, command)
-    return Writer(loaded, task, None if apart else loaded.segmenter())
+    return Writer(loaded, require(loaded.task, TextWriter, command), None if apart else loaded.segmenter())
 
 
 def search_of(task: TextWriter, overrides: Sequence[str] = (), preset: Mapping[str, Any] | None = None) -> BeamSettings:

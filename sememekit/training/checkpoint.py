@@ -7,8 +7,8 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Literal, Self, final
 
@@ -112,11 +112,9 @@ class RunFolder:
         check_manifest(path)
         return cls(path, snapshots.read_json(path / "plan.json"), versions)
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractContextManager[None]:
         """Hold the lock of this folder for writing. Raises CheckpointError: another process holds it."""
-        with sole_writer(self.path / _LOCK, lambda holder: _is_busy(self.path, holder)):
-            yield
+        return sole_writer(self.path / _LOCK, lambda holder: _is_busy(self.path, holder))
 
     def file(self, name: str) -> Path:
         return self.path / name

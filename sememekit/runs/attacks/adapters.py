@@ -191,8 +191,7 @@ class _Classifier:
     def _rows(self, texts: list[Any]) -> NDArray[np.float64]:
         parts = [list(part) for part in zip(*((text,) if isinstance(text, str) else text for text in texts), strict=True)]
         read = self._tokenizer(*parts, padding=self._at_once > 1, truncation=True, max_length=self.longest, return_tensors="pt")
-        logits = self._model(**read.to(self._model.device)).logits
-        return np.asarray(logits.double().cpu())
+        return np.asarray(self._model(**read.to(self._model.device)).logits.double().cpu())
 
 
 def is_pickle(name: str) -> bool:
