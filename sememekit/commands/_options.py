@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from sememekit.runs.run import Run as LoadedRun
     from sememekit.tasks.base import Kind
 
-LEXICON = "FORMAT:PATH"
-"""Placeholder for a lexicon in the help."""
+LEXICON = "FORMAT:PATH"  # placeholder for a lexicon in the help
 
 DeviceName = Literal["auto", "cpu", "cuda", "mps"]
 ErrorPolicy = Literal["strict", "replace", "skip"]

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from sememekit.reports.table import Shown, Table
 
-PIPE_WIDTH = 160
-"""Width of a table in a file or a pipe."""
+PIPE_WIDTH = 160  # width of a table in a file or a pipe
 
 _CONTROLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
 _CONTROLS |= dict.fromkeys((*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)

@@ -27,8 +27,7 @@ class ProgressLines:
 
     The remaining time uses the mean time of a step since the first call."""
 
-    EVERY: Final = 30.0
-    """Least seconds between two lines."""
+    EVERY: Final = 30.0  # least seconds between two lines
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now, self._told = now, now()

@@ -6,8 +6,7 @@ from typing import Any
 
 from sememekit.errors import ConfigError
 
-HUGGING_FACE = "hf"
-"""The encoder that takes a model folder in its name: ``--encoder hf:PATH``."""
+HUGGING_FACE = "hf"  # the encoder that takes a model folder in its name: ``--encoder hf:PATH``
 
 
 def typed_table(

@@ -9,8 +9,7 @@ from sememekit.figures import percent
 from sememekit.files import typed
 
 EXAMPLES = ("sememekit build-sememe-graph --source open --data data/pd --out pd.graph",)
-NUM_WORDS_SHOWN = 10
-"""Unannotated words to name; --unannotated FILE.tsv has all."""
+NUM_WORDS_SHOWN = 10  # unannotated words to name; --unannotated FILE.tsv has all
 
 
 def command(

@@ -26,8 +26,7 @@ EXAMPLES = (
     "sememekit preprocess peoples-daily-headlines --out data/headlines",
 )
 
-_MUCH: Final = 0.01
-"""Least share of unknown words in a held-out split for a warning, if train has none."""
+_MUCH: Final = 0.01  # least share of unknown words in a held-out split for a warning, if train has none
 _REPEATED: Final = 0.02
 """Least overlap of a held-out split with train that is reported; well-divided corpora have less than 0.012."""
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from sememekit.jobs.study import TrialReport
     from sememekit.jobs.sweep import SweepReport
 
-FORMER = settings_typed_as_options()
-"""As for ``train``."""
+FORMER = settings_typed_as_options()  # as for ``train``
 NO_OPTIONS = {"--resume": "is no option of sweep: the same command continues the sweep in --out"}
 """Foreign options -> what to type instead."""
 

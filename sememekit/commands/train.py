@@ -40,8 +40,7 @@ EXAMPLES = (
 )
 
 
-FORMER = settings_typed_as_options()
-"""Options of other programs -> our setting."""
+FORMER = settings_typed_as_options()  # options of other programs -> our setting
 
 
 class TrackerName(StrEnum):

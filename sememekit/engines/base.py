@@ -12,8 +12,7 @@ from sememekit.errors import ConfigError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-LOOK_EVERY: Final = 0.2
-"""Seconds between checks of work in other processes."""
+LOOK_EVERY: Final = 0.2  # seconds between checks of work in other processes
 
 
 class Engine(ABC):

@@ -11,10 +11,8 @@ from sememekit.engines.base import Engine, Result
 from sememekit.errors import ConfigError, EngineError
 from sememekit.files import needed
 
-_LOOK_EVERY: Final = 0.5
-"""Seconds between checks of the jobs; submitit queries Slurm less often."""
-_PATIENCE: Final = 5.0
-"""Seconds for cancelled jobs to end."""
+_LOOK_EVERY: Final = 0.5  # seconds between checks of the jobs; submitit queries Slurm less often
+_PATIENCE: Final = 5.0  # seconds for cancelled jobs to end
 
 
 @final

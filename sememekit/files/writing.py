@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -37,10 +37,12 @@ def sync_to_disk(path: Path) -> None:
 
 
 def write_bytes(path: Path, content: bytes | Iterable[bytes | memoryview]) -> str:
-    """Write a file, perhaps in pieces, wait until it is on the disk, and return its SHA-256. Raises OSError with the name of
-    the file, also where the disk is full."""
-    digest = hashlib.sha256()
-    with naming(path), new_file(path) as stream:
+    """Write a new file, perhaps in pieces, wait until it is on the disk, and return its SHA-256. A file in its place is removed
+    first. Raises OSError with the name of the file, also where the disk is full."""
+    digest, only_new = hashlib.sha256(), os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
+    path.unlink(missing_ok=True)
+    # A link is never followed, since in somebody else's folder it may lead to any file of the user.
+    with naming(path), os.fdopen(os.open(path, only_new, 0o666), "wb") as stream:
         for piece in [content] if isinstance(content, bytes) else content:
             digest.update(piece)
             stream.write(piece)
@@ -58,14 +60,6 @@ def naming(path: Path) -> Iterator[None]:
         if error.errno is not None and error.filename is None:  # a text alone stays as it is
             error.filename = str(path)
         raise
-
-
-def new_file(path: Path) -> BinaryIO:
-    """Open a file that did not exist before, for writing. A file in its place is removed first. A link is never followed, since
-    in somebody else's folder it may lead to any file of the user. Raises OSError with the name of the file."""
-    with suppress(FileNotFoundError):
-        path.unlink()
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666), "wb")
 
 
 def replace_file(path: Path, content: bytes) -> None:

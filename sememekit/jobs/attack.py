@@ -33,8 +33,7 @@ from sememekit.signals import StopRequest, stop_signals
 
 _SHARES: Final = ".parts"
 _STOP: Final = "stop"
-_EXAMPLES: Final = 32
-"""Number of examples of a share, which bounds the waiting time for a slow process."""
+_EXAMPLES: Final = 32  # number of examples of a share, which bounds the waiting time for a slow process
 
 
 class AttackCall(NamedTuple):

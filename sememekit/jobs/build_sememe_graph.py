@@ -11,8 +11,7 @@ from sememekit.sememes import SememeGraph, Side, build_graph, graph_statistics, 
 from sememekit.sememes.statistics import GraphReport, LexiconUse, source_remarks
 from sememekit.text.scripts import traditional_hint
 
-LEAST_COVERAGE = 0.2
-"""Token coverage below which a lexicon is probably of another language."""
+LEAST_COVERAGE = 0.2  # token coverage below which a lexicon is probably of another language
 
 
 def build_sememe_graph(

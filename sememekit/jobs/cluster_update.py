@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -102,18 +102,12 @@ def measure_clusters(task: Predictor, data: PreparedData, split: str, progress: 
     return ClusterPerplexities(**{name: found[name] for name in ClusterPerplexities.model_fields})
 
 
-class EStep(NamedTuple):
-    """The result of reassigning words to clusters; attributes as in ``ClusterUpdateReport``."""
-
-    change: ClusterChange
-    tokens_read: int
-    objective_before: float
-    objective_after: float
-
-
-def e_step(task: Predictor, decoder: ClusterLearner, data: PreparedData, running_passes: int, progress: Progress) -> EStep:
+def e_step(
+    task: Predictor, decoder: ClusterLearner, data: PreparedData, running_passes: int, progress: Progress
+) -> tuple[ClusterChange, int, dict[str, float]]:
     """Read the training text and reassign words to clusters: by the exact mean of Eq. (8), or, with ``running_passes`` over the
-    text, by the running mean of Eq. (9), Shen et al. 2017."""
+    text, by the running mean of Eq. (9), Shen et al. 2017. Return the change, ``tokens_read`` and the objectives of the report.
+    """
     read = 0
     for number in range(1, running_passes):
         read += int(_read_bits(task, decoder, data, partial(progress, f"reading {number}"), move=True).counts.sum())
@@ -126,7 +120,7 @@ def e_step(task: Predictor, decoder: ClusterLearner, data: PreparedData, running
         decoder.set_cluster_statistics(sums.bits / sums.counts.clamp(min=1.0)[:, None], seen)
     change = decoder.reassign()
     _reread_filled(task, decoder, data, partial(progress, "reading again"), sums)
-    return EStep(change, read, before, sums.objective(decoder))
+    return change, read, {"objective_before": before, "objective_after": sums.objective(decoder)}
 
 
 @torch.no_grad()
@@ -245,15 +239,14 @@ def cluster_update(
     prepared.tokens(split), prepared.tokens("train")  # a missing split is an error before the long reading
     with loaded.autocast():
         before = measure_clusters(task, prepared, split, partial(progress, "before"))
-        done = e_step(task, decoder, prepared, running_passes, progress)
+        change, read, objectives = e_step(task, decoder, prepared, running_passes, progress)
         after = measure_clusters(task, prepared, split, partial(progress, "after"))
         known = split == "valid" and task.metric.name == "perplexity"
         valid_metric = after.perplexity if known else task.evaluate(prepared, "valid")[task.metric.name]
     state, target_epochs, steps = training_state(loaded, prepared, valid_metric, epochs, alone=out is not None)
     decoder.freeze_clusters(steps)
     statistics: Literal["running", "exact"] = "running" if running_passes else "exact"
-    objectives = {"objective_before": done.objective_before, "objective_after": done.objective_after}
-    values = {**done.change._asdict(), **after.model_dump(), **objectives}
+    values = {**change._asdict(), **after.model_dump(), **objectives}
     record = {"kind": CLUSTER_UPDATE, "split": split, "statistics": statistics, "values": values}
     where, name = keep_clusters(loaded, task, state, record, out, target_epochs if epochs else 0)
     report = ClusterUpdateReport(
@@ -261,14 +254,14 @@ def cluster_update(
         written=str(where),
         new_checkpoint=name,
         statistics=statistics,
-        tokens_read=done.tokens_read,
+        tokens_read=read,
         split=split,
         before=before,
         after=after,
         num_clusters=decoder.num_clusters,
-        objective_fell=done.objective_after < done.objective_before,
+        objective_fell=objectives["objective_after"] < objectives["objective_before"],
         **objectives,
-        **done.change._asdict(),
+        **change._asdict(),
     )
     if not epochs:
         return report

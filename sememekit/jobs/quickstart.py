@@ -34,8 +34,7 @@ from sememekit.signals import Stopped, StopRequest, stop_signals
 from sememekit.text.vocabulary import UNKNOWN
 from sememekit.training import metrics
 
-MODELS, LATTICE = ("softmax", "sdlm"), "lattice"
-"""The recipes of ``quickstart/``, and the folders of the runs."""
+MODELS, LATTICE = ("softmax", "sdlm"), "lattice"  # the recipes of ``quickstart/``, and the folders of the runs
 
 CONTEXTS: Final = ("去年 美国 贸易 逆差 初步 估计 为 <N>", "中国 政府 坚持 改革 开放 的", "国家 主席 今天 在 人民 大会堂")
 """Contexts of the newspaper that are explained; the first is from Table 5, Gu et al. 2018."""

@@ -25,8 +25,7 @@ LEAST_LINES, LEAST_WORDS = 60, 1000
 """Least lines of a user's text, since every twentieth is for validation and every twentieth for the test; and least words of
 the training split, to fill some batches."""
 
-LEAST_CHARACTERS, MOST_CHARACTERS = 30_000, 160_000
-"""Characters of the training text of the lattice model."""
+LEAST_CHARACTERS, MOST_CHARACTERS = 30_000, 160_000  # characters of the training text of the lattice model
 
 _LONGEST_SENTENCE, _HELD_OUT = 60, 300
 """Longest sentences of the lattice model in characters, and held-out sentences: half for validation, half to segment."""

@@ -23,8 +23,7 @@ from sememekit.training.checkpoint import seed_runs
 from sememekit.training.snapshots import read_json
 
 SEEDS: Final = "seeds.json"
-JOBS: Final = 2
-"""Default number of processes at a time; each computes with one thread."""
+JOBS: Final = 2  # default number of processes at a time; each computes with one thread
 _TRAINED_ALIKE: Final = ("task", "encoder", "decoder", "optimizer", "schedule")
 """Slots of a plan that decide the model; other slots have paths and running settings."""
 

@@ -12,8 +12,7 @@ from sememekit.errors import ConfigError
 
 Value = float | int | bool | str
 _RANGE = re.compile(r"(log:)?([^.,]+(?:\.\d[^.,]*)?)\.\.([^,]+)")
-_MOST_COMBINATIONS = 100_000
-"""More combinations are not enumerated, since a sweep of affordable length hardly repeats one."""
+_MOST_COMBINATIONS = 100_000  # more combinations are not enumerated, since a sweep of affordable length hardly repeats one
 _SYNTAX = "KEY=a,b,c for values, KEY=LOW..HIGH for a range, KEY=log:LOW..HIGH for one whose logarithm is drawn"
 
 

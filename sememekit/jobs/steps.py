@@ -15,8 +15,7 @@ from sememekit.engines.base import Engine
 from sememekit.errors import ConfigError, EngineError, TrainingError
 from sememekit.signals import STOPPED, Stopped
 
-_LOOK_EVERY: Final = 0.1
-"""Seconds between checks of a running command."""
+_LOOK_EVERY: Final = 0.1  # seconds between checks of a running command
 
 
 class Ended(NamedTuple):

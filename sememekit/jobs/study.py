@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     from sememekit.tasks.base import PrimaryMetric
 
 STUDY: Final = "study.db"
-_STARTUP: Final = 4
-"""First trials, which are random and never pruned."""
-_WARM_UP: Final = 1
-"""Epochs of a trial in which it is not pruned."""
+_STARTUP: Final = 4  # first trials, which are random and never pruned
+_WARM_UP: Final = 1  # epochs of a trial in which it is not pruned
 
 
 class TrialReport(Record):

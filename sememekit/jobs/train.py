@@ -22,8 +22,7 @@ from sememekit.training.metrics import tokens_per_second
 from sememekit.training.state import ending_text
 from sememekit.training.tracking import check_trackers, tracking
 
-PAGE_EVERY: Final = 10.0
-"""Least seconds between two versions of the run's page; it is always written when training stops."""
+PAGE_EVERY: Final = 10.0  # least seconds between two versions of the run's page; it is always written when training stops
 
 
 class Position(NamedTuple):
@@ -79,14 +78,11 @@ def train(
 
     Args:
         table: slot -> keys, as recipes and overrides give it. With ``resume`` it must agree with the run.
-        out: the run folder: absent or empty, or a run to continue.
-        resume: continue the run in ``out`` from its last checkpoint.
+        out: the run folder: absent or empty, or with ``resume`` a run to continue from its last checkpoint.
         on_report: called with each report of the trainer.
-        on_remark: called with remarks before training: settings that change nothing in this model, and the task's remarks on
-            the data (``Task.remarks``).
+        on_remark: called before training with remarks on settings without effect, and of ``Task.remarks`` on the data.
         on_step: called when the model is built, after each step, and when the next epoch begins.
-        should_stop: checked after each step: whether to stop with a checkpoint, such as a ``StopRequest`` (default: whether a
-            signal came).
+        should_stop: whether to stop after a step with a checkpoint, such as a ``StopRequest`` (default: whether a signal came).
         ranks: the processes that train the model; None for one.
 
     Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or there is nothing to

@@ -26,12 +26,10 @@ from sememekit.signals import release_signals, stop_signals
 from sememekit.training import Report
 
 JOBS: Final = ".jobs"
-PATIENCE: Final = 30.0
-"""Seconds for the checkpoint of a training after it was asked to stop."""
+PATIENCE: Final = 30.0  # seconds for the checkpoint of a training after it was asked to stop
 
 _STOP: Final = "stop"
-_TELL_EVERY: Final = 0.5
-"""Seconds between two messages on the position of a training."""
+_TELL_EVERY: Final = 0.5  # seconds between two messages on the position of a training
 
 
 class Trained(NamedTuple):

@@ -30,8 +30,7 @@ from sememekit.training.manifest import EXTENDED
 OF_UNKNOWN: Final = 0.5
 """Share of the vector of ``<unk>`` in the base of a new vector; the rest is the mean prediction. Layers with senses have no
 such base, since they score ``<unk>`` through the gate of a separate sememe. In a classifier ``<unk>`` is the whole base."""
-NUM_CONTEXTS: Final = 2048
-"""Contexts of the training text in which the mean probabilities of new words are measured."""
+NUM_CONTEXTS: Final = 2048  # contexts of the training text in which the mean probabilities of new words are measured
 _ROUNDS: Final = 6
 _AT_ONCE: Final = 256
 

@@ -1,11 +1,7 @@
-"""Share a run as a folder, and read it back: weights as safetensors, plan as JSON, files of the run, and a card.
+"""Share a run as a folder, and read it back: a card, weights as safetensors, and the other files of the run (huggingface.md).
 
-FOLDER/
-  README.md            the model card, for its owner to complete
-  model.safetensors    the weights, each shared tensor once
-  run.json             format, snapshot, further names of shared tensors
-  plan.json  versions.json  metrics.jsonl  vocabulary.tsv  ...   as in the folder of the run
-  manifest.json        SHA-256 of all files; the card may be changed"""
+``model.safetensors`` has each shared tensor once, ``run.json`` their further names, format and snapshot, ``manifest.json`` the
+SHA-256 of all files; the card may be changed."""
 
 import hashlib
 import json

@@ -14,11 +14,9 @@ from sememekit.sememes import SememeGraph
 from sememekit.sememes.graph import WordEntry
 from sememekit.text.vocabulary import Vocabulary
 
-RIDGE: Final = 0.3
-"""Penalty of the regression, chosen on the validation text of docs/results/growing.md."""
+RIDGE: Final = 0.3  # penalty of the regression, chosen on the validation text of docs/results/growing.md
 _CHARACTERS, _CONSTANT, _SEEN = 0.7, 10.0, 10.0
-_MOST_PARTS: Final = 3000
-"""Number of most frequent characters that are features, which bounds the size of the regression."""
+_MOST_PARTS: Final = 3000  # number of most frequent characters that are features, which bounds the size of the regression
 _AT_ONCE: Final = 4096
 
 

@@ -254,13 +254,12 @@ class Trainer:
             rate_was_cut(self.task)
         ended = ending_text(progress, self.schedule)
         progress.rate *= self.schedule.decay
-        train_nats, seconds, speed = progress.nats / progress.count, progress.seconds, progress.count / progress.seconds
         epoch = progress.epoch
         progress.epoch, progress.batch, self.carry = (epoch if progress.finished else epoch + 1), 0, ()
         yield EpochReport(
             epoch=epoch,
             step=progress.step,
-            train_nats=train_nats,
+            train_nats=progress.nats / progress.count,
             estimated=estimated,
             valid=valid,
             metric=self.task.metric.name,
@@ -268,9 +267,9 @@ class Trainer:
             best=verdict.best,
             rate_cut=verdict.rate_cut,
             finished=ended,
-            seconds=seconds,
+            seconds=progress.seconds,
             cpu_seconds=progress.cpu_seconds,
-            tokens_per_second=speed,
+            tokens_per_second=progress.count / progress.seconds,
             averaged=averaged,
             averaging_begins=verdict.averaging_begins,
             augmented=self.data.num_added("train"),
