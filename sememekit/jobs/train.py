@@ -145,7 +145,7 @@ def train(
         best_valid=progress.best,
         best_epoch=progress.best_epoch,
         tokens_per_second=tokens / seconds if seconds else tokens_per_second(folder.epochs()),
-        parameters=training.parameters,
+        parameters=sum(parameter.numel() for parameter in trainer.parameters),
         vectors=training.vectors,
         remarks=training.remarks,
         finished=ending_text(progress, training.plan.schedule),

@@ -80,11 +80,6 @@ class Plan(Settings):
     run: RunSettings
 
     @property
-    def kinds(self) -> frozenset[Kind]:
-        """The questions that commands can ask the task: see ``Task.kinds``."""
-        return self.task_class.kinds
-
-    @property
     def task_class(self) -> type[Task]:
         return cast(type[Task], variant("task", self.task.name))
 

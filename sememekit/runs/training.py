@@ -54,11 +54,6 @@ class Training(NamedTuple):
     remarks: tuple[str, ...]  # settings that change nothing in this model
     vectors: VectorCoverage | None  # coverage of the training text by the pretrained vectors of a fresh run, if any
 
-    @property
-    def parameters(self) -> int:
-        """The number of parameters, shared ones counted once."""
-        return sum(parameter.numel() for parameter in self.task.parameters() if parameter.requires_grad)
-
 
 def _clusters_that_stay(plan: Plan, steps_an_epoch: int) -> tuple[str, ...]:
     every = getattr(plan.decoder.settings, "update_every", 0) if plan.decoder is not None else 0

@@ -311,7 +311,8 @@ class RunFolder:
             for record in self.metrics()
             if record["step"] <= step and (record["kind"] != "EpochReport" or record["epoch"] <= epochs)
         ]
-        metrics_file.write(self.path / "metrics.jsonl", kept)
+        lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in kept)
+        replace_file(self.path / "metrics.jsonl", lines.encode())
         return kept
 
 

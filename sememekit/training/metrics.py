@@ -14,7 +14,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from sememekit.errors import CheckpointError
-from sememekit.files import RunWarning, is_there, naming, read_bytes, replace_file
+from sememekit.files import RunWarning, is_there, naming, read_bytes
 
 
 @dataclass(frozen=True)
@@ -138,11 +138,6 @@ def tokens_per_second(epochs: Iterable[Mapping[str, Any]]) -> float:
     timed = [(float(record["seconds"]), float(record["tokens_per_second"])) for record in epochs]
     seconds = sum(spent for spent, _ in timed)
     return sum(spent * speed for spent, speed in timed) / seconds if seconds else 0.0
-
-
-def write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    """Replace all records."""
-    replace_file(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode())
 
 
 def warn_of_lost_epochs(path: Path, records: Iterable[Mapping[str, Any]], done: int) -> None:
