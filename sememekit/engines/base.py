@@ -79,8 +79,7 @@ class Engine(ABC):
     def in_order(
         self, work: Callable[[Item], Result], items: Sequence[Item], report: Callable[[int], None] = lambda known: None
     ) -> Iterator[Result]:
-        """Return the results in the order of the items; ``report`` is called with the number of known results. Raises as
-        ``map``."""
+        """Return the results in the order of the items; ``report`` gets the number of known results. Raises as ``map``."""
         waiting: dict[int, Result] = {}
         following = 0
         for known, (index, result) in enumerate(self.map(work, items), start=1):

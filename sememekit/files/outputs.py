@@ -78,8 +78,7 @@ def check_output(path: Path | str | None, kind: Kind) -> None:
 def write_output(path: Path | str, content: bytes, kind: Kind) -> None:
     """Write an output file atomically, through links; see :func:`check_output` for what it replaces.
 
-    Temporary files of killed processes beside it are removed. Raises ConfigError as ``check_output``. Raises OSError: it cannot
-    be written; the old content stays."""
+    Temporary files of killed processes beside it are removed. Raises OSError: it cannot be written; the old content stays."""
     check_output(path, kind)
     target = Path(path).resolve()
     remove_leftovers(target.parent, f".{target.name}.", ".writing")

@@ -22,8 +22,8 @@ _NO_SYNC_OF_FOLDERS: Final = (errno.EACCES, errno.EPERM, errno.EBADF, errno.EINV
 def sync_to_disk(path: Path) -> None:
     """Wait until a file, or the renames inside a folder, are on the disk.
 
-    Windows opens no folder, and some file systems sync none; there a rename is as durable as the system makes it. Raises
-    OSError: the file cannot be synced."""
+    Windows opens no folder, and some file systems sync none; there a rename is as durable as the system makes it.
+    Raises OSError: the file cannot be synced."""
     is_folder = path.is_dir()
     try:  # Windows syncs a file that is open for writing only
         handle = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)

@@ -1,8 +1,7 @@
 """Attack a classifier, here or with its examples divided among the processes of an engine.
 
 Like the command, each process opens victim, substitutes and constraints for all examples, and attacks a share of the examples.
-So each result depends on its example alone. Results are appended to ``OUT/.parts/NUMBER.jsonl`` line by line; the lines of a
-lost process are kept."""
+So each result depends on its example alone. Results are lines of ``OUT/.parts/NUMBER.jsonl``, kept if a process is lost."""
 
 import json
 import os

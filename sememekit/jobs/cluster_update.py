@@ -106,8 +106,7 @@ def e_step(
     task: Predictor, decoder: ClusterLearner, data: PreparedData, running_passes: int, progress: Progress
 ) -> tuple[ClusterChange, int, dict[str, float]]:
     """Read the training text and reassign words to clusters: by the exact mean of Eq. (8), or, with ``running_passes`` over the
-    text, by the running mean of Eq. (9), Shen et al. 2017. Return the change, ``tokens_read`` and the objectives of the report.
-    """
+    text, by the running mean of Eq. (9), Shen et al. 2017. Return the change, ``tokens_read`` and the report's objectives."""
     read = 0
     for number in range(1, running_passes):
         read += int(_read_bits(task, decoder, data, partial(progress, f"reading {number}"), move=True).counts.sum())

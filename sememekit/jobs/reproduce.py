@@ -30,8 +30,7 @@ def reproduce(
 ) -> list[ClaimResult]:
     """Run claims from text to verdict; arguments as ``reproduce run --help``.
 
-    Raises ConfigError: an unknown claim, or one without a small protocol. Raises DataError: no corpora. Others as
-    ``run_trials``."""
+    Raises ConfigError: an unknown claim, or one without a small protocol. Raises DataError: no corpora. See ``run_trials``."""
     trials = trials_of(names, out, root, seeds, tiny)
     numbers = {trial.name: number for number, trial in enumerate(trials, start=1)}
 

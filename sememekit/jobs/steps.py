@@ -65,8 +65,7 @@ def _on_engine(engine: Engine, step: Step, environment: Mapping[str, str], asked
 
 
 def run_there(step: Step, environment: Mapping[str, str], stop: Path, folder: str) -> Ended:
-    """Run the command of a step in a process of an engine, with paths relative to ``folder``; a training of a lost process
-    continues."""
+    """Run the command of a step in a process of an engine, with paths relative to ``folder``; a lost training continues."""
     os.chdir(folder)
     words = step.words
     if step.kind == "train" and "--resume" not in words and (step.made / "plan.json").is_file():

@@ -49,8 +49,7 @@ class TrainReport(Record):
     best_valid: float | None
     best_epoch: int
     tokens_per_second: float
-    """Training predictions (tokens, or examples of a classifier) a second in this call, or over all epochs if this call trained
-    none."""
+    """Training predictions (tokens or examples) a second in this call, or over all epochs if this call trained none."""
     parameters: int
     """Number of learned parameters, shared ones counted once."""
     vectors: VectorCoverage | None = None
@@ -86,8 +85,7 @@ def train(
         ranks: the processes that train the model; None for one.
 
     Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or there is nothing to
-    resume. Raises TrainingError: the loss is not finite or does not fall. Raises RankError: another process ended; the message
-    says how to continue."""
+    resume. Raises TrainingError: the loss is not finite or does not fall. Raises RankError: another process ended."""
     out, ranks = Path(out), ranks or ALONE
     track = table.get("run", {}).get("track", ())
     check_trackers(track)

@@ -60,8 +60,7 @@ class Trainings:
             name, message = trainings.receive()
 
     Processes of this machine end with this one. Repeated signals count as one, and the processes always end with a checkpoint.
-    A training whose process was lost continues from its last checkpoint if the engine restarts it; otherwise the same command
-    continues it."""
+    A training whose process was lost continues from its last checkpoint, by the engine or by the same command."""
 
     stopping: bool = False
     """A signal came."""
@@ -78,8 +77,7 @@ class Trainings:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Stop running trainings, and wait for the checkpoints. A process that does not end is killed; its checkpoint stays
-        complete."""
+        """Stop running trainings, and wait for the checkpoints. A process that does not end is killed; its checkpoint stays."""
         self.stop()
         wait(self._futures.values(), PATIENCE)
         self._engine.close()

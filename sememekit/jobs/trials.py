@@ -49,8 +49,7 @@ def run_trials(
         trials: begin in this order, as others finish.
         say: called with each trial and "" when it begins, then with each of its commands.
 
-    Raises DataError, TrainingError, EngineError, Stopped: as ``run_trial``, for the first failure; other trials were stopped.
-    """
+    Raises DataError, TrainingError, EngineError, Stopped: as ``run_trial``, for the first failure; others were stopped."""
     groups: dict[Path, list[Trial]] = {}
     for trial in trials:
         if not trial.result.is_file():
@@ -93,8 +92,7 @@ def run_trial(
     """Run every unfinished step of a trial, then write its result; arguments as in ``run_trials``.
 
     Raises DataError: a text is missing. Raises TrainingError: a command failed; the message has the command and its last line.
-    Raises EngineError: the process of a command was lost; the same command continues. Raises Stopped: a signal stopped a step;
-    finished steps are kept."""
+    Raises EngineError: a process was lost; the same command continues. Raises Stopped: a signal came; finished steps stay."""
     run = partial(call, stopping=asked_to_stop, environment=environment, engine=engine)
     for step in trial.steps:
         if asked_to_stop():

@@ -55,9 +55,9 @@ class ExtendReport(OfRun):
     counted: bool
     """True if the shares follow counts in the file; otherwise they are equal."""
     calibrated: bool
-    """True if the layer has a bias for each word, set so that the shares hold in the mean over ``contexts`` contexts of the
-    training text."""
+    """True if the layer has a bias for each word, set so that the shares hold in the mean over ``contexts``."""
     contexts: int
+    """Contexts of the training text."""
     features: int
     """Number of features from which the numbers were predicted; ``predicted`` names the tensors."""
     predicted: tuple[str, ...]
@@ -268,8 +268,7 @@ def _clusters(growth: Growth, decoder: object, given: NDArray[np.int64] | None, 
 
 @torch.no_grad()
 def _calibrate(decoder: Decoder, growth: Growth, added: Sequence[str], contexts: Tensor, target: Tensor) -> bool:
-    """Adjust the biases of new words and ``<unk>`` to the mean probabilities ``target`` (n + 1); return whether the layer has
-    such biases."""
+    """Adjust biases of new words and ``<unk>`` to mean probabilities ``target`` (n + 1); return whether the layer has any."""
     larger, graph = growth.larger, growth.graph
     sizes = {len(larger): None, graph.num_senses: torch.tensor(graph.word_of_sense)}
     biases = [part for part in decoder.parameters() if part.ndim == 1 and len(part) in sizes]

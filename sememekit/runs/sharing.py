@@ -43,8 +43,7 @@ CARD: Final = "README.md"
 FORMAT: Final = 1
 _MANIFEST: Final = "manifest.json"
 _FOLDERS: Final = re.compile(r"""(?<![^\s'"=:])(?:~|\.\.?)?/(?:[^\s'"/]+/)*(?=[^\s'"/])""")
-"""The folders of a path that is absolute or begins with ``~``, ``.`` or ``..``, anywhere in a text: after a blank, = or
-FORMAT:."""
+"""The folders of a path that is absolute or begins with ``~``, ``.`` or ``..``, in a text after a blank, = or FORMAT:."""
 _WEIGHTS: Final = "model.safetensors"
 _OWN: Final = (PUSHED, _WEIGHTS, "metrics.jsonl")
 _AGAIN: Final = "fetch or copy the folder again, or ask who made it"

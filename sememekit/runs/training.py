@@ -69,8 +69,7 @@ def open_training(
     """Begin or continue a run, with its lock held inside the block. The first process writes and locks; all read ``out``, which
     is absent or empty, or a run to continue. ``table``: slot -> keys, as recipes and overrides give it; with ``resume`` it must
     agree with the run. ``on_remark`` is called with each remark to show before training begins; see ``jobs.train.train``.
-    Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or nothing to
-    resume."""
+    Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or no run to resume."""
     with ExitStack() as held:
         folder = _open_folder(out, ranks, held) if resume else None
         plan = _resumed_plan(folder, table) if folder else read_plan(with_earlier_epochs(table), "the plan")

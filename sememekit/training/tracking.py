@@ -94,8 +94,7 @@ def mlflow(run: Path, plan: Mapping[str, Any], number: str) -> Followed:
 
 
 TRACKERS: Final = {"tensorboard": (tensorboard, "track"), "wandb": (wandb, "wandb"), "mlflow": (mlflow, "mlflow")}
-"""Name of ``--track`` and of the package -> a function of a run folder, its plan, and its previous id; and the extra that
-installs the package."""
+"""Name of ``--track`` and of the package -> a function of a run folder, its plan and its previous id; the extra to install."""
 
 
 def check_trackers(names: Iterable[object]) -> None:

@@ -113,8 +113,7 @@ def model_folder(name: str, device: str = "auto") -> Adapted:
     """The victim ``hf:PATH``: a sequence classifier of transformers and its tokenizer, of single texts or of pairs.
 
     Probabilities are the softmax of its logits, in float64. Texts are cut at the length of the model. Nothing is downloaded,
-    and weights are read only as safetensors. Raises ConfigError: no such folder, an untrained head, or labels that do not
-    exclude each other."""
+    and weights are read only as safetensors. Raises ConfigError: no such folder, an untrained head, or overlapping labels."""
     use = f"victim {name!r}"
     folder = local_folder(name.removeprefix(PREFIX), use)
     transformers = needed("transformers", use)

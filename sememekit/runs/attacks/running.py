@@ -267,8 +267,7 @@ class OpenAttack(NamedTuple):
 def refuse_no_result(report: AttackReport, results: Sequence[ExampleResult], *, kept: bool = True, typed: bool = True) -> None:
     """Raise DataError if the victim failed on every example, or no correctly labelled example could be changed.
 
-    ``kept``: the folder of the attack stays, so the message names it; ``typed``: the attack was a command, so it can be
-    resumed."""
+    ``kept``: the folder of the attack stays, so the message names it; ``typed``: it was a command that can be resumed."""
     asked = [result for result in results if result.queries or result.outcome == "error"]
     see = f"; see {report.folder}" if kept else ""
     if asked and all(result.outcome == "error" for result in asked):
