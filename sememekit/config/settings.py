@@ -61,7 +61,7 @@ class Settings(BaseModel):
     """key -> condition for reading it (default: always). Entries of base classes hold, too."""
 
     def settled(self, optimizer: str, unit_contexts: bool) -> Self:
-        """Return the settings with defaults that depend on other slots; ``unit_contexts``: normalised contexts of the encoder."""
+        """Return the settings with defaults that depend on other slots; ``unit_contexts``: of the encoder of the plan."""
         return self
 
 

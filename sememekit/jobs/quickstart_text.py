@@ -127,7 +127,7 @@ def _sentences(drawn: Drawn, segmenter: str) -> Iterator[list[str]]:
 
 
 def prepare_characters(out: Path, drawn: Drawn, segmenter: str) -> tuple[PreparedData | None, str]:
-    """Prepare characters for the lattice model, and sentences to segment (``text/gold.txt``). Return the data, or the reason."""
+    """Prepare characters for the lattice model, and sentences to segment (``text/gold.txt``); return the data, or a reason."""
     held_out: list[list[str]] = []
     train: list[str] = []
     size = 0

@@ -192,7 +192,7 @@ class RunFolder:
     ) -> str:
         """Write another run: the metrics of this run up to ``snapshot``, then ``records``, and one snapshot. Return its name.
 
-        The new run is built in a hidden folder, from which remains of a killed process are removed, and appears by one rename."""
+        The new run is built in a hidden folder, without remains of a killed process, and appears, complete, by one rename."""
         hidden, step = out.with_name(f".{out.name}.partial"), snapshots.step_of(snapshot)
         if hidden.exists():
             shutil.rmtree(hidden)
