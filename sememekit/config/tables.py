@@ -25,9 +25,6 @@ COMMAND_SLOTS = {"train": TRAIN_SLOTS, "attack": ATTACK_SLOTS, "evaluate-ppl": A
 
 SLOTS = ("claim", *RUN_SLOTS)  # the tables that a recipe may have
 
-VARIANT_SLOTS = ("task", "encoder", "decoder", "optimizer", "goal", "search", "candidates")
-"""Tables whose key ``name`` chooses a variant: changing ``name`` replaces the whole table."""
-
 USUAL_VARIANTS = {
     "task": "language_model",
     "encoder": "lstm",
@@ -37,7 +34,7 @@ USUAL_VARIANTS = {
     "search": "genetic",
     "candidates": "sememe",
 }
-"""The variant of a table without ``name``."""
+"""Tables whose key ``name`` chooses a variant -> the variant without it; a changed ``name`` replaces the whole table."""
 
 Table = dict[str, Any]
 
@@ -50,7 +47,7 @@ def merge_tables(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
     merged = {slot: deepcopy(table) for slot, table in base.items() if slot != "claim" or slot in over}
     for slot, table in over.items():
         below = merged.get(slot, {})
-        other_variant = slot in VARIANT_SLOTS and "name" in table and table["name"] != _variant_of(slot, below)
+        other_variant = slot in USUAL_VARIANTS and "name" in table and table["name"] != _variant_of(slot, below)
         merged[slot] = deepcopy(dict(table)) if other_variant else _merge_keys(below, table)
     return merged
 
@@ -123,9 +120,9 @@ def named_variants(overrides: Sequence[str]) -> dict[str, str]:
 
 def choose_variant(table: Mapping[str, Any], slot: str, name: str) -> Table:
     """Return the table with ``name`` in ``slot``; other keys stay only with the same variant. ConfigError: it has none."""
-    if slot not in VARIANT_SLOTS:
+    if slot not in USUAL_VARIANTS:
         raise ConfigError(
-            f"[{slot}] does not choose a variant{nearest(slot, VARIANT_SLOTS)}; allowed: {', '.join(VARIANT_SLOTS)}"
+            f"[{slot}] does not choose a variant{nearest(slot, USUAL_VARIANTS)}; allowed: {', '.join(USUAL_VARIANTS)}"
         )
     result = deepcopy(dict(table))
     keys = result.get(slot, {})
@@ -138,7 +135,7 @@ def _variant_of(slot: str, keys: Mapping[str, Any]) -> Any:
 
 
 def _names_variant(keys: Sequence[str], value: object) -> bool:
-    return keys[0] in VARIANT_SLOTS and list(keys[1:]) == ["name"] and isinstance(value, str)
+    return keys[0] in USUAL_VARIANTS and list(keys[1:]) == ["name"] and isinstance(value, str)
 
 
 def _merge_keys(below: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
