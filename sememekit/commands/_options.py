@@ -35,6 +35,11 @@ ErrorPolicy = Literal["strict", "replace", "skip"]
 WhichName = Literal["best", "last"]
 
 
+def argument(metavar: str, help_text: str, **more: Any) -> Any:
+    """A positional argument."""
+    return typer.Argument(metavar=metavar, help=help_text, **more)
+
+
 _COMPLETIONS: Final = {
     LEXICON: complete_source,
     "NAME|FILE": complete_recipe,
@@ -55,10 +60,7 @@ def variant_option(slot: str, told: str) -> Any:
     return option(f"--{slot}", told, slot, show_default=USUAL_VARIANTS[slot])
 
 
-Word = Annotated[
-    str | None,
-    typer.Argument(metavar="[WORD]", help="Only entries with these words, such as 'Gu, Table 4'.", show_default=False),
-]
+Word = Annotated[str | None, argument("[WORD]", "Only entries with these words, such as 'Gu, Table 4'.")]
 
 
 def has_word(word: str | None, *texts: str) -> bool:
@@ -93,18 +95,14 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no r
 TrustCode = Annotated[bool, option("--trust-code", "Load code that RUN or other folders name; only if you trust their author.")]
 Debug = Annotated[bool, option("--debug", "Show the traceback of an error.")]
 
-Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a trained model.")]
-RunOrPublished = Annotated[
-    Path, typer.Argument(metavar="RUN", help="Folder of a trained model; or hf:PATH, a causal or masked model.")
-]
+Run = Annotated[Path, argument("RUN", "Folder of a trained model.")]
+RunOrPublished = Annotated[Path, argument("RUN", "Folder of a trained model; or hf:PATH, a causal or masked model.")]
 Which = Annotated[WhichName, option("--which", "Checkpoint: the best by validation, or the last.")]
 Split = Annotated[str, _SPLIT]
 SplitIfGiven = Annotated[str | None, _SPLIT]
 TestUnlessGiven = Annotated[str | None, option("--split", _SPLIT.help, autocompletion=complete_split, show_default="test")]
 EvaluationData = Annotated[Path | None, option("--data", "Prepared data to use (default: the training data).")]
-BatchSize = Annotated[
-    int | None, option("--batch-size", "Batch size: columns the text is read in; 1 is the exact stream.", min=1)
-]
+BatchSize = Annotated[int | None, option("--batch-size", "Batch size: columns of the text; 1 is the exact stream.", min=1)]
 Overlay = Annotated[Path | None, option("--overlay", "Changed annotations: a file of 'lookup --change'; nothing is trained.")]
 Texts = Annotated[Path | None, option("--texts", "Write the texts that are scored to a file, for the command compare.")]
 Mean = Annotated[str, _MEAN]
@@ -143,13 +141,9 @@ _SOURCE_HELP = (
 )
 Sources = Annotated[list[str] | None, option("--source", _SOURCE_HELP, metavar=LEXICON)]
 SourcesOrOpen = Annotated[list[str] | None, option("--source", _SOURCE_HELP, metavar=LEXICON, show_default="open")]
-Side = Annotated[
-    Literal["chinese", "english"], option("--side", "Language of the words that are read from hownet, openhownet.")
-]
+Side = Annotated[Literal["chinese", "english"], option("--side", "Language of the words read from hownet, openhownet.")]
 
-Lemmas = Annotated[
-    str | None, option("--lemmas", "Base forms of inflected words: lemma TAB form lines, or wordnet.", metavar="FILE|wordnet")
-]
+Lemmas = Annotated[str | None, option("--lemmas", "Base forms: lines of lemma TAB form, or wordnet.", metavar="FILE|wordnet")]
 
 OpenVocabulary = Annotated[
     list[str] | None,
@@ -161,7 +155,7 @@ SenseMethod = Annotated[
     option("--method", "How senses are tagged (docs/senses.md).", show_default="combined"),
 ]
 SenseSources = Annotated[
-    list[str] | None, option("--source", "Lexicon for words that the run does not annotate; may be repeated.", metavar=LEXICON)
+    list[str] | None, option("--source", "Lexicon for words without annotation; repeatable.", metavar=LEXICON)
 ]
 
 Recipe = Annotated[

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sememekit.commands import _options as shared
-from sememekit.commands._options import fail_usage, option, others_typed, variant_option
+from sememekit.commands._options import argument, fail_usage, option, others_typed, variant_option
 from sememekit.commands._printing import check_outputs, give_out, hint, leave_stopped, print_json, print_table, remark
 from sememekit.commands._progress import progress_bars
 from sememekit.commands._typed_table import typed_table
@@ -40,12 +40,8 @@ FORMER = {
 
 def command(
     context: typer.Context,
-    victim: Annotated[
-        str | None, typer.Argument(metavar="[VICTIM]", help="Run of a classifier; hf:PATH; or module:name.")
-    ] = None,
-    data: Annotated[
-        Path | None, option("--data", "Labelled texts: .tsv, .csv, .jsonl, or s1.SPLIT beside s2 and labels.")
-    ] = None,
+    victim: Annotated[str | None, argument("[VICTIM]", "Run of a classifier; hf:PATH; or module:name.")] = None,
+    data: Annotated[Path | None, option("--data", "Labelled texts: .tsv, .csv, .jsonl, or s1.SPLIT beside s2, labels.")] = None,
     out: Annotated[Path | None, option("--out", "Folder for the results.")] = None,
     recipe: shared.Recipe = None,
     goal: Annotated[str | None, variant_option("goal", "Goal: untargeted or targeted.")] = None,
@@ -56,15 +52,9 @@ def command(
         option("--source", "Lexicon of sememe candidates, or of parts of speech; may be repeated.", metavar=shared.LEXICON),
     ] = None,
     lemmas: shared.Lemmas = None,
-    vectors: Annotated[
-        Path | None, option("--vectors", "Word vectors for embedding candidates or the constraint similarity.")
-    ] = None,
-    lm: Annotated[
-        Path | None, option("--lm", "Language-model run for constraints that need one; also reports perplexity.")
-    ] = None,
-    judge: Annotated[
-        str | None, option("--judge", "Second classifier, whose labels of changed texts are a proxy.", metavar="VICTIM")
-    ] = None,
+    vectors: Annotated[Path | None, option("--vectors", "Word vectors: embedding candidates, constraint similarity.")] = None,
+    lm: Annotated[Path | None, option("--lm", "Language model (a run) of constraints; also reports perplexity.")] = None,
+    judge: Annotated[str | None, option("--judge", "Second classifier: its labels as a proxy.", metavar="VICTIM")] = None,
     constraints: Annotated[
         str | None, option("--constraints", "standard (keeps the meaning), loose (as published), or none.", metavar="PRESET")
     ] = None,
@@ -81,9 +71,7 @@ def command(
     ] = None,
     lexicon: Annotated[str | None, option("--lexicon", "Lexicon of the segmenter (fmm, jieba).", metavar="FORMAT:PATH")] = None,
     open_vocabulary: shared.OpenVocabulary = None,
-    labels: Annotated[
-        str | None, option("--labels", "Labels of a function in the order of its columns, comma-separated.")
-    ] = None,
+    labels: Annotated[str | None, option("--labels", "Labels of a function in the order of its columns, with commas.")] = None,
     logits: Annotated[bool, option("--logits", "The victim returns logits, not probabilities.")] = False,
     overrides: shared.Overrides = None,
     resume: Annotated[bool, option("--resume", "Continue the attack in --out where it stopped.")] = False,

@@ -19,9 +19,7 @@ def command(
     side: Side = "chinese",
     lemmas: Lemmas = None,
     defining_words: Annotated[int, option("--defining-words", "Number of sememes for the source 'dictionary'.", min=1)] = 2000,
-    drop_edges: Annotated[
-        float, option("--drop-edges", "Fraction of annotations to remove at random.", min=0.0, max=1.0)
-    ] = 0.0,
+    drop_edges: Annotated[float, option("--drop-edges", "Share of annotations to remove at random.", min=0.0, max=1.0)] = 0.0,
     yes_download: Annotated[bool, option("--yes-download", "Allow openhownet to download its data.")] = False,
     unannotated: Annotated[
         Path | None,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sememekit.commands import _options as shared
-from sememekit.commands._options import fail_usage, option, others_typed
+from sememekit.commands._options import argument, fail_usage, option, others_typed
 from sememekit.commands._printing import print_json, print_parts, remark
 from sememekit.commands._progress import progress_bars
 from sememekit.errors import ConfigError
@@ -22,8 +22,8 @@ _SIDE = "A run, several seeds of one model (a folder of 'train --seeds', or runs
 
 def command(
     context: typer.Context,
-    first: Annotated[str, typer.Argument(metavar="FIRST", help=f"{_SIDE} Others are compared with it.")],
-    others: Annotated[list[str], typer.Argument(metavar="SECOND...", help="Others to compare with FIRST, of the same kind.")],
+    first: Annotated[str, argument("FIRST", f"{_SIDE} Others are compared with it.")],
+    others: Annotated[list[str], argument("SECOND...", "Others to compare with FIRST, of the same kind.")],
     by: Annotated[str | None, option("--by", "Metric of texts: gigaword, duc, lcsts-characters, lcsts-words or bleu.")] = None,
     split: shared.Split = "test",
     data: shared.EvaluationData = None,

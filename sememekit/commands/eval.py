@@ -24,12 +24,8 @@ def command(
     data: shared.EvaluationData = None,
     overrides: shared.SearchOverrides = None,
     texts: shared.Texts = None,
-    segmentation: Annotated[
-        Path | None, option("--segmentation", "Score the segmentation of a lattice model.", metavar="GOLD")
-    ] = None,
-    words: Annotated[
-        Path | None, option("--words", "With --segmentation: text with words for maximum matching.", metavar="TEXT")
-    ] = None,
+    segmentation: Annotated[Path | None, option("--segmentation", "Score words of a lattice model.", metavar="GOLD")] = None,
+    words: Annotated[Path | None, option("--words", "With --segmentation: text for maximum matching.", metavar="TEXT")] = None,
     lexicons: Annotated[
         list[str] | None, option("--lexicon", "With --segmentation: lexicon to match; repeatable.", metavar="FORMAT:PATH")
     ] = None,
@@ -37,9 +33,7 @@ def command(
         MarksName | None, option("--marks", "With --segmentation: numbers, Latin, marks by rule or not.", show_default="found")
     ] = None,
     decode: shared.Decode = None,
-    senses: Annotated[
-        Path | None, option("--senses", "Score tagged senses: SememeWSD, a table or CoNLL-U.", metavar="GOLD")
-    ] = None,
+    senses: Annotated[Path | None, option("--senses", "Score senses: SememeWSD, a table or CoNLL-U.", metavar="GOLD")] = None,
     method: SenseMethod = None,
     sources: SenseSources = None,
     explanations: Annotated[bool, option("--explanations", "Score the sememes listed by explain.")] = False,
@@ -51,9 +45,7 @@ def command(
     figure: shared.Figure = None,
     baseline: Annotated[Literal["lead"] | None, option("--baseline", "Score the lead; RUN is prepared pairs.")] = None,
     lead: Annotated[str | None, option("--lead", "Lead: N-words, N-bytes or N-characters.", metavar="N-UNIT")] = None,
-    rouge: Annotated[
-        list[str] | None, option("--rouge", "Score the lead by gigaword, duc, lcsts-characters, lcsts-words.")
-    ] = None,
+    rouge: Annotated[list[str] | None, option("--rouge", "ROUGE rules: gigaword, duc, lcsts-characters, lcsts-words.")] = None,
     which: shared.Which = "best",
     device: shared.Device = "auto",
     dtype: shared.Dtype = None,

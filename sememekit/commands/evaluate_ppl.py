@@ -4,11 +4,9 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from sememekit.analysis.groupings import Grouping
 from sememekit.commands import _options as shared
-from sememekit.commands._options import option
+from sememekit.commands._options import argument, option
 from sememekit.commands._printing import print_json, print_parts, remark
 from sememekit.commands._progress import progress_bars
 from sememekit.errors import ConfigError
@@ -25,9 +23,7 @@ EXAMPLES = (
 
 def command(
     run: shared.Run,
-    others: Annotated[
-        list[Path] | None, typer.Argument(metavar="[RUN2]...", help="Further runs to compare with RUN.", show_default=False)
-    ] = None,
+    others: Annotated[list[Path] | None, argument("[RUN2]...", "Further runs to compare with RUN.")] = None,
     split: shared.Split = "test",
     by: Annotated[
         list[Grouping] | None,
@@ -50,7 +46,6 @@ def command(
             "awd-ptb-paper, awd-wikitext-2, mos-ptb, mos-wikitext-2), rate, decay, epsilon, scaling, segment, "
             "statistics_tokens; tune.tokens. May be repeated.",
             metavar="SLOT.KEY=VALUE",
-            show_default=False,
         ),
     ] = None,
     csv: Annotated[Path | None, option("--csv", "Also write the table of --by as CSV.")] = None,

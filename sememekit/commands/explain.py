@@ -2,11 +2,9 @@
 
 from typing import Annotated, Any, Final
 
-import typer
-
 from sememekit.commands import _options as shared
 from sememekit.commands._input import lines_of, remark_file_name
-from sememekit.commands._options import choose, fail_usage, option, refuse
+from sememekit.commands._options import argument, choose, fail_usage, option, refuse
 from sememekit.commands._printing import check_outputs, give_out, hint
 from sememekit.commands._progress import progress_bars
 
@@ -19,11 +17,8 @@ EXAMPLES = (
 
 def command(
     run: shared.RunOrPublished,
-    context: Annotated[
-        str | None,
-        typer.Argument(metavar="[CONTEXT]", help="Context, source text, text to label, or raw sentence, by kind of run."),
-    ] = None,
-    other: Annotated[str | None, typer.Argument(metavar="[TEXT2]", help="Pairs: second text.", show_default=False)] = None,
+    context: Annotated[str | None, argument("[CONTEXT]", "Context, source text, text to label, or raw sentence.")] = None,
+    other: Annotated[str | None, argument("[TEXT2]", "Pairs: second text.")] = None,
     top: Annotated[int | None, option("--top", "How many words to show.", min=1, show_default="10")] = None,
     label: Annotated[str | None, option("--label", "Label to explain.", show_default="the most probable")] = None,
     top_sememes: Annotated[

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sememekit.commands._options import LEXICON, Json, Quiet, Side, SourcesOrOpen, fail_usage, option, others_typed
+from sememekit.commands._options import LEXICON, Json, Quiet, Side, SourcesOrOpen, argument, fail_usage, option, others_typed
 from sememekit.commands._printing import hint, print_json, print_parts, remark
 from sememekit.errors import DataError
 from sememekit.files import typed as line
@@ -37,9 +37,7 @@ NO_OPTIONS = {"--out": "is no option of lookup: --change writes the file of --ov
 
 def command(
     context: typer.Context,
-    words: Annotated[
-        list[str] | None, typer.Argument(metavar="[WORD]...", help="Word; two words: their similarity.", show_default=False)
-    ] = None,
+    words: Annotated[list[str] | None, argument("[WORD]...", "Word; two words: their similarity.")] = None,
     sources: SourcesOrOpen = None,
     side: Side = "chinese",
     sememes: Annotated[
@@ -51,8 +49,7 @@ def command(
     diff: Annotated[str | None, option("--diff", "Compare --source with this lexicon.", metavar=LEXICON)] = None,
     check: Annotated[bool, option("--check", "Check the open lexicon for consistency.")] = False,
     change: Annotated[
-        tuple[str, str] | None,
-        option("--change", "Add a change to --overlay.", metavar='WORD[#SENSE] "+SEMEME -SEMEME"', show_default=False),
+        tuple[str, str] | None, option("--change", "Add a change to --overlay.", metavar='WORD[#SENSE] "+SEMEME -SEMEME"')
     ] = None,
     pairs: Annotated[Path | None, option("--pairs", "File of word pairs: similarity, Spearman's rho.", metavar="FILE")] = None,
     suggest: Annotated[bool, option("--suggest", "Suggest sememes for WORD..., by its parts and by neighbours.")] = False,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sememekit.commands._options import Json, Quiet, Run, Which, option
+from sememekit.commands._options import Json, Quiet, Run, Which, argument, option
 from sememekit.commands._printing import hint, print_fields, print_json, remark, say
 from sememekit.errors import ConfigError
 from sememekit.files import CARD, check_output, typed, write_output
@@ -19,9 +19,7 @@ EXAMPLES = (
 
 def command(
     run: Run,
-    target: Annotated[
-        str | None, typer.Argument(metavar="[FOLDER|hf://OWNER/NAME]", help="Folder to make, or repository of the hub.")
-    ] = None,
+    target: Annotated[str | None, argument("[FOLDER|hf://OWNER/NAME]", "Folder to make, or repository of the hub.")] = None,
     card: Annotated[str | None, option("--card", "Write the model card alone; - prints it.", metavar="FILE")] = None,
     out: Annotated[Path | None, typer.Option("--out", hidden=True, help="Former option: FILE of --card.")] = None,
     name: Annotated[str | None, option("--name", "Name in the card. Default: the folder of the run.")] = None,

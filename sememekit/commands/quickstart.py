@@ -19,8 +19,7 @@ EXAMPLES = (
 def command(
     out: Annotated[Path, option("--out", "Folder to write into.")] = Path("quickstart"),
     text: Annotated[
-        Path | None,
-        option("--text", "Your text instead of the newspaper: UTF-8, a sentence or paragraph a line.", show_default=False),
+        Path | None, option("--text", "Your text instead of the newspaper: UTF-8, a sentence or paragraph a line.")
     ] = None,
     sources: shared.SourcesOrOpen = None,
     segmenter: Annotated[str | None, segmenter_option("none, or fmm")] = None,

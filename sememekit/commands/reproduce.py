@@ -10,7 +10,7 @@ import typer
 
 from sememekit.claims.claims import MOST_SEEDS, load_claims, paper_of
 from sememekit.commands._completion import completing
-from sememekit.commands._options import Engine, Html, Json, Quiet, Word, example, has_word, option
+from sememekit.commands._options import Engine, Html, Json, Quiet, Word, argument, example, has_word, option
 from sememekit.commands._printing import leave_stopped, print_json, print_table, remark, say
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import PAGE, check_output, read_text, replace_file, write_output
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 complete_claim = completing(load_claims)
-_CLAIM = typer.Argument(metavar="[CLAIM]...", help="Claims: their names in 'reproduce list'.", autocompletion=complete_claim)
+_CLAIM = argument("[CLAIM]...", "Claims: their names in 'reproduce list'.", autocompletion=complete_claim)
 Claims = Annotated[list[str] | None, _CLAIM]
 Out = Annotated[Path, option("--out", "Folder of prepared data, runs and results; unfinished work continues.")]
 Root = Annotated[Path | None, option("--root", "Folder of corpora and lexicons. Default: $SEMEMEKIT_DATA.")]
@@ -57,7 +57,7 @@ def list_all(word: Word = None, json: Json = False) -> None:
 
 @command.command("show", epilog=example("sememekit reproduce show sdlm-below-softmax"))
 def show(
-    claim: Annotated[str, typer.Argument(metavar="CLAIM", help="Name in 'reproduce list'.", autocompletion=complete_claim)],
+    claim: Annotated[str, argument("CLAIM", "Name in 'reproduce list'.", autocompletion=complete_claim)],
     out: Out = DEFAULT_OUT,
     root: Root = None,
     seeds: Seeds = None,
@@ -117,9 +117,7 @@ def run(
 )
 def report(
     out: Out = DEFAULT_OUT,
-    results: Annotated[
-        Path | None, option("--from", "Folder of results, JSON files as in OUT/results; nothing else is read.")
-    ] = None,
+    results: Annotated[Path | None, option("--from", "Folder of results, JSON files as in OUT/results, read alone.")] = None,
     html: Html = None,
     markdown: Annotated[Path | None, option("--markdown", "Also write the ledger as Markdown.")] = None,
     into: Annotated[Path | None, option("--into", "Also write the ledger into this Markdown page, between its marks.")] = None,

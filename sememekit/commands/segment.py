@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
-import typer
-
 from sememekit.commands import _options as shared
 from sememekit.commands._input import input_name, input_stream
-from sememekit.commands._options import WhichName, given, option
+from sememekit.commands._options import WhichName, argument, given, option
 from sememekit.commands._printing import hint, remark_faults, say
 from sememekit.errors import ConfigError, DataError
 
@@ -23,7 +21,7 @@ EXAMPLES = ("echo 去年美国贸易逆差 | sememekit segment", "sememekit segm
 
 
 def command(
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="One text per line. Default: stdin.")] = None,
+    file: Annotated[Path | None, argument("[FILE]", "One text per line. Default: stdin.")] = None,
     segmenter: Annotated[str | None, shared.segmenter_option("fmm")] = None,
     lexicon: shared.SegmenterLexicons = None,
     hmm: shared.Hmm = False,

@@ -2,10 +2,8 @@
 
 from typing import Annotated, Any
 
-import typer
-
 from sememekit.commands._completion import complete_slot, complete_variant
-from sememekit.commands._options import Json, fail_usage
+from sememekit.commands._options import Json, argument, fail_usage
 from sememekit.commands._printing import print_json, print_table, remark, say
 
 EXAMPLES = (
@@ -20,8 +18,8 @@ _VARIANTS = "Variant in the table, such as sdlm or package.module:Class. Default
 
 
 def command(
-    slot: Annotated[str | None, typer.Argument(metavar="[SLOT]", help=_TABLES, autocompletion=complete_slot)] = None,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help=_VARIANTS, autocompletion=complete_variant)] = None,
+    slot: Annotated[str | None, argument("[SLOT]", _TABLES, autocompletion=complete_slot)] = None,
+    name: Annotated[str | None, argument("[NAME]", _VARIANTS, autocompletion=complete_variant)] = None,
     json: Json = False,
 ) -> None:
     """List every setting of --set SLOT.KEY=VALUE, with its meaning, its values and its default.

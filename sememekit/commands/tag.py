@@ -7,10 +7,18 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
 from sememekit.commands._input import input_name, lines_of, some
-from sememekit.commands._options import Device, Errors, Quiet, RunOrPublished, SenseMethod, SenseSources, Which, option
+from sememekit.commands._options import (
+    Device,
+    Errors,
+    Quiet,
+    RunOrPublished,
+    SenseMethod,
+    SenseSources,
+    Which,
+    argument,
+    option,
+)
 from sememekit.commands._printing import say
 
 if TYPE_CHECKING:
@@ -23,7 +31,7 @@ COLUMNS = ("sentence", "position", "token", "nats", "sense", "probability", "sem
 
 def command(
     run: RunOrPublished,
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Sentence a line, raw or cut. Default: stdin.")] = None,
+    file: Annotated[Path | None, argument("[FILE]", "Sentence a line, raw or cut. Default: stdin.")] = None,
     words: Annotated[str | None, option("--words", "Tag these words alone.", metavar="WORD,WORD,...")] = None,
     method: SenseMethod = None,
     sources: SenseSources = None,
