@@ -59,10 +59,7 @@ def command(
             progress=show,
             on_report=on_report,
         )
-    if json:
-        print_json(result)
-    else:
-        _print_update(run, result)
+    print_json(result) if json else _print_update(run, result)
     if result.orphaned_words:
         remark(
             f"{result.orphaned_words} words were put into the least loaded cluster, since every cluster was full; to "

@@ -103,10 +103,7 @@ def run(
             )
         except Stopped:
             leave_stopped("type the same command to go on")
-    if json:
-        print_json(ledger(found))
-    else:
-        _print(found)
+    print_json(ledger(found)) if json else _print(found)
 
 
 @command.command(

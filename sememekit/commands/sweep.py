@@ -89,10 +89,7 @@ def command(
             on_trial=show,
             should_stop=asked_to_stop,
         )
-    if json:
-        print_json(report)
-    else:
-        _print(report)
+    print_json(report) if json else _print(report)
     if report.stopped:
         leave_stopped("type the same command to go on")
     if report.trials and all(trial.state == "failed" for trial in report.trials):
