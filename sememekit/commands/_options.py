@@ -78,9 +78,7 @@ _DEVICE = option("--device", "Where to compute; auto takes CUDA when it is there
 _ERRORS = option("--errors", "Policy for bytes that are not valid text.")
 _SPLIT = option("--split", "Split of the data: train, valid or test.", autocompletion=complete_split)
 
-_MEAN = option(
-    "--mean", "Mean that the gain is measured from: over word counts (default), or over a split.", metavar="counts|SPLIT"
-)
+_MEAN = option("--mean", "Mean that the gain is measured from: over word counts (default), or a split.", metavar="counts|SPLIT")
 
 Seed = Annotated[int, _SEED]
 SeedIfGiven = Annotated[int | None, option("--seed", _SEED.help, min=0, max=LARGEST_SEED, show_default="1")]
@@ -154,9 +152,7 @@ SenseMethod = Annotated[
     Literal["combined", "substitution", "usual", "share", "lift"] | None,
     option("--method", "How senses are tagged (docs/senses.md).", show_default="combined"),
 ]
-SenseSources = Annotated[
-    list[str] | None, option("--source", "Lexicon for words without annotation; repeatable.", metavar=LEXICON)
-]
+SenseSources = Annotated[list[str] | None, option("--source", "Lexicon for unannotated words; repeatable.", metavar=LEXICON)]
 
 Recipe = Annotated[
     str | None,

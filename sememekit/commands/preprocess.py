@@ -59,14 +59,10 @@ def command(
         Literal["unigram", "bpe"] | None, option("--piece-model", "Kind of a SentencePiece model.", show_default="unigram")
     ] = None,
     lower: Annotated[bool, option("--lower", "plain: convert the text to lower case.")] = False,
-    numbers_to: Annotated[
-        str | None, option("--numbers-to", "plain: replace numbers by this word (N).", metavar="WORD")
-    ] = None,
+    numbers_to: Annotated[str | None, option("--numbers-to", "plain: replace numbers by this word.", metavar="WORD")] = None,
     max_length: Annotated[int | None, option("--max-length", "plain: drop longer sentences (in words).", min=1)] = None,
     min_count: Annotated[int | None, option("--min-count", "Words with a smaller count become <unk>.", min=1)] = None,
-    max_vocabulary: Annotated[
-        int | None, option("--max-vocabulary", "Most frequent words; others become <unk>.", min=3)
-    ] = None,
+    max_vocabulary: Annotated[int | None, option("--max-vocabulary", "Most frequent words; others are <unk>.", min=3)] = None,
     hold_out: Annotated[
         float | None,
         option("--hold-out", "Share of the words of 20 to 200 occurrences that become <unk>, to try extend.", metavar="SHARE"),

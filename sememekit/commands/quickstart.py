@@ -18,9 +18,7 @@ EXAMPLES = (
 
 def command(
     out: Annotated[Path, option("--out", "Folder to write into.")] = Path("quickstart"),
-    text: Annotated[
-        Path | None, option("--text", "Your text instead of the newspaper: UTF-8, a sentence or paragraph a line.")
-    ] = None,
+    text: Annotated[Path | None, option("--text", "Your text in place of the newspaper: UTF-8, a paragraph a line.")] = None,
     sources: shared.SourcesOrOpen = None,
     segmenter: Annotated[str | None, segmenter_option("none, or fmm")] = None,
     share: Annotated[

@@ -155,14 +155,11 @@ def report(
 
 def _with_word(word: str | None) -> list[str]:
     """The claims that have a word in name, statement, source or paper. Raises ConfigError: none has."""
-    everything = load_claims()
-    found = [
-        name for name, (file, claim) in everything.items() if has_word(word, name, claim.statement, claim.source, file.paper)
-    ]
+    claims = load_claims()
+    found = [name for name, (file, claim) in claims.items() if has_word(word, name, claim.statement, claim.source, file.paper)]
     if not found:
         raise ConfigError(
-            f"no claim has {word!r} in its name, statement, source or paper; 'sememekit reproduce list' shows all "
-            f"{len(everything)}"
+            f"no claim has {word!r} in its name, statement, source or paper; 'sememekit reproduce list' shows all {len(claims)}"
         )
     return found
 

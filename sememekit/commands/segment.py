@@ -59,9 +59,8 @@ def command(
                 raise ConfigError("segment: --decode, --which and --device need --model RUN with the folder of a lattice model")
             from sememekit.data.segmenters import segmenter_for
 
-            chosen = segmenter_for(
-                segmenter or ("sentencepiece" if model is not None else "fmm"), lexicon=lexicon, hmm=hmm, model=model
-            )
+            usual = "fmm" if model is None else "sentencepiece"
+            chosen = segmenter_for(segmenter or usual, lexicon=lexicon, hmm=hmm, model=model)
             lines = segment_stream(source, chosen, faults, name)
         words = False
         for line in lines:

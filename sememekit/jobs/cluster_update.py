@@ -187,19 +187,16 @@ def keep_clusters(
     """Write the changed model with its training state, into its run or a new one; return folder and snapshot.
 
     The schedule of a new run ends after ``epochs`` (if above 0), so that ``train --resume`` ends a killed M-step there, too."""
-    source, step = loaded.folder, step_of(loaded.snapshot)
+    source, record = loaded.folder, {**record, "step": step_of(loaded.snapshot)}
     if out is None:
         with source.locked():
             name = source.revise(loaded.snapshot, task, state)
-            source.append_metrics({**record, "step": step})
+            source.append_metrics(record)
         return source.path, name
     plan = source.plan
     if epochs:
         plan = {**plan, "schedule": {**plan["schedule"], "epochs": epochs}}
-    name = source.write_beside(
-        out, plan, source.versions, source.kept(), loaded.snapshot, task, state, [{**record, "step": step}]
-    )
-    return out, name
+    return out, source.write_beside(out, plan, source.versions, source.kept(), loaded.snapshot, task, state, [record])
 
 
 def cluster_update(

@@ -20,7 +20,7 @@ from sememekit.analysis.segmentation import evaluate_segmentation
 from sememekit.config import apply_overrides, load_recipe
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError, SememekitError
-from sememekit.files import read_object, read_sealed, replace_file, sealed, sole_writer, to_json, typed
+from sememekit.files import LOCK, read_object, read_sealed, replace_file, sealed, sole_command, to_json, typed
 from sememekit.jobs.build_sememe_graph import build_sememe_graph
 from sememekit.jobs.quickstart_text import Drawn, draw, prepare_characters, prepare_words
 from sememekit.jobs.trainings import Trained, train_all
@@ -47,7 +47,6 @@ MOST_EPOCHS, USUAL_WORDS = 15, 320_000
 
 SETTINGS, REPORT, PAGE = "settings.json", "quickstart.json", "report.html"
 _OURS: Final = ("text", "data", "data.graph", "characters", *MODELS, LATTICE, REPORT, PAGE, SETTINGS)
-_LOCK: Final = ".lock"
 
 
 def quickstart(
@@ -111,15 +110,12 @@ def _alone(out: Path) -> AbstractContextManager[None]:
     """Lock a quickstart folder, since a second quickstart there would remove files of the first.
 
     Raises ConfigError: the folder has other content, or is locked."""
-    first = {f".{SETTINGS}.writing", _LOCK}  # of one that was killed in its first moment
+    first = {f".{SETTINGS}.writing", LOCK}  # of one that was killed in its first moment
     ours = not out.exists() or (out / SETTINGS).is_file() or (out.is_dir() and {path.name for path in out.iterdir()} <= first)
     if not ours:
         raise ConfigError(f"{out} holds files that quickstart did not write; choose another folder with --out")
     out.mkdir(parents=True, exist_ok=True)
-    advice = "wait until it has ended, or choose another --out"
-    return sole_writer(
-        out / _LOCK, lambda holder: ConfigError(f"{out} is being written by another quickstart ({holder}); {advice}")
-    )
+    return sole_command(out, "quickstart", ConfigError)
 
 
 def _begin(out: Path, settings: Mapping[str, Any], drawn: Drawn, again: str, *, fresh: bool) -> None:

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from sememekit.config import Record, apply_overrides, differences
 from sememekit.engines.base import engine_of
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import read_object, replace_file, sole_writer, to_json
+from sememekit.files import read_object, replace_file, sole_command, to_json
 from sememekit.jobs.recipes import toml_text
 from sememekit.jobs.space import overrides_of, read_spaces
 from sememekit.jobs.study import STUDY, Study, TrialReport, import_optuna
@@ -18,7 +18,6 @@ from sememekit.runs.plan import read_plan
 from sememekit.signals import stop_signals
 
 SETTINGS, BEST, REPORT = "sweep.json", "best.toml", "report.json"
-BUSY: Final = "{} is being written by another sweep ({}); wait until it has ended, or choose another --out"
 
 
 class SweepReport(Record):
@@ -96,7 +95,7 @@ def sweep(
     _check_same(out, said)
     out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as held:
-        held.enter_context(sole_writer(out / ".lock", lambda holder: ConfigError(BUSY.format(out, holder))))
+        held.enter_context(sole_command(out, "sweep", ConfigError))
         asked_to_stop = should_stop or held.enter_context(stop_signals(patient=True))
         replace_file(out / SETTINGS, to_json(said))
         seconds = None if cpu_minutes is None else 60 * cpu_minutes

@@ -98,9 +98,8 @@ def train(
         # A folder out of other hands may name programs to which this user is logged in.
         silent = [name for name in training.plan.run.track if resume and name not in ("tensorboard", *track)]
         if silent and ranks.leads:
-            again = typed(
-                "sememekit", "train", "--out", out, "--resume", *(part for name in silent for part in ("--track", name))
-            )
+            tracked = [part for name in silent for part in ("--track", name)]
+            again = typed("sememekit", "train", "--out", out, "--resume", *tracked)
             on_remark(f"nothing is sent to {' and '.join(silent)}, which the plan names; to send it, stop and type: {again}")
         wanted = [name for name in training.plan.run.track if name not in silent]
         tell = held.enter_context(tracking(wanted, out, training.plan.table())) if ranks.leads else None

@@ -131,9 +131,8 @@ def _time(timing: Timing, say: Callable[[str], None], run: _Run) -> None:
                 (epoch,) = metrics.epochs(trained / "metrics.jsonl")
                 own.append(epoch["cpu_seconds"] / epoch["step"])
                 made = read_object(trained / "versions.json", DataError)
-    times = UpdateTimes(
-        arms=timing.arms, baseline=tuple(costs[0]), other=tuple(costs[1]), versions={**made, "commit": _commit()}
-    )
+    made["commit"] = _commit()
+    times = UpdateTimes(arms=timing.arms, baseline=tuple(costs[0]), other=tuple(costs[1]), versions=made)
     replace_file(timing.result, sealed(times))
 
 

@@ -70,7 +70,6 @@ def push_run(run: Run | Path | str, target: str, card: str, *, which: Which = "b
     opened = Run.open(run, which=which, device="cpu")
     contents, snapshot = _contents(opened, which)
     files = {**contents, CARD: card.encode()}
-    remarks = tuple(_remarks(opened))
     if target.startswith(HUB):
         _upload(target, files, public=public)
     else:
@@ -78,9 +77,8 @@ def push_run(run: Run | Path | str, target: str, card: str, *, which: Which = "b
         if folder.exists():
             raise ConfigError(f"push: {folder} is there already; give another folder, or delete it first")
         write_folder(folder, files, _MANIFEST)
-    return ShareReport(
-        run=str(opened.path), target=target, snapshot=snapshot, bytes=sum(map(len, files.values())), remarks=remarks
-    )
+    size = sum(map(len, files.values()))
+    return ShareReport(run=str(opened), target=target, snapshot=snapshot, bytes=size, remarks=tuple(_remarks(opened)))
 
 
 def pull_run(source: str, out: Path) -> ShareReport:

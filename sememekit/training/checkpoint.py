@@ -16,14 +16,13 @@ from torch import nn
 
 from sememekit.data.signature import SIGNATURE, Signature
 from sememekit.errors import CheckpointError
-from sememekit.files import refuse_odd_files, replace_file, sole_writer, sync_to_disk, to_json, typed, write_bytes
+from sememekit.files import LOCK, refuse_odd_files, replace_file, sole_command, sync_to_disk, to_json, typed, write_bytes
 from sememekit.training import metrics as metrics_file
 from sememekit.training import snapshots
 from sememekit.training.manifest import KEPT, MANIFEST, check_manifest, hashes, replace_listed, write_manifest
 
 FORMAT = 1
 PUSHED = "run.json"  # a file that marks the output of ``push``; a run folder does not have it
-_LOCK = ".lock"
 
 
 @final
@@ -43,7 +42,7 @@ class RunFolder:
         """Create a run folder; ``files`` are further fixed files: vocabulary, graph, data signature.
 
         ``path`` must be absent, empty, or left by a killed ``create``. Raises CheckpointError: something is there already."""
-        ours = {*files, "versions.json", "checkpoints", ".plan.json.writing", MANIFEST, f".{MANIFEST}.writing", _LOCK}
+        ours = {*files, "versions.json", "checkpoints", ".plan.json.writing", MANIFEST, f".{MANIFEST}.writing", LOCK}
         taken = (
             f"{path} exists already; continue it with --resume ({typed('sememekit', 'train', '--out', path, '--resume')}), "
             "choose another --out, or delete it first"
@@ -61,7 +60,7 @@ class RunFolder:
         fixed = hashes({**files, "plan.json": to_json(plan)})
         own = hashlib.sha256(to_json(fixed)).hexdigest()  # of a copy it is that of the run that was copied
         stamped = {"run": own, **versions, "format": FORMAT}
-        with sole_writer(path / _LOCK, lambda holder: _is_busy(path, holder)):
+        with sole_command(path, "command", CheckpointError):
             if (path / "plan.json").exists():
                 raise CheckpointError(taken)
             for name, content in files.items():
@@ -114,7 +113,7 @@ class RunFolder:
 
     def locked(self) -> AbstractContextManager[None]:
         """Hold the lock of this folder for writing. Raises CheckpointError: another process holds it."""
-        return sole_writer(self.path / _LOCK, lambda holder: _is_busy(self.path, holder))
+        return sole_command(self.path, "command", CheckpointError)
 
     def file(self, name: str) -> Path:
         return self.path / name
@@ -319,9 +318,3 @@ def seed_runs(path: Path) -> list[Path]:
     """Return the runs in a folder of ``train --seeds``, by seed; empty for other folders."""
     numbered = {int(run.parent.name[5:]): run.parent for run in path.glob("seed-*/plan.json") if run.parent.name[5:].isdigit()}
     return [numbered[seed] for seed in sorted(numbered)]
-
-
-def _is_busy(path: Path, holder: str) -> CheckpointError:
-    return CheckpointError(
-        f"{path} is being written by another command ({holder}); wait until it has ended, or choose another --out"
-    )

@@ -127,9 +127,8 @@ def epochs(path: Path) -> list[dict[str, Any]]:
 def measured_at(records: Iterable[Mapping[str, Any]], step: int) -> Mapping[str, Any] | None:
     """Return the line about the weights after ``step`` steps, written at the end of an epoch or by ``cluster-update``, which
     changes weights without a step. None if there is no such line."""
-    found = [
-        record for record in records if record["step"] == step and record["kind"] in (EpochReport.__name__, CLUSTER_UPDATE)
-    ]
+    kinds = (EpochReport.__name__, CLUSTER_UPDATE)
+    found = [record for record in records if record["step"] == step and record["kind"] in kinds]
     return found[-1] if found else None
 
 

@@ -30,9 +30,8 @@ def values_of(report: Report) -> dict[str, float]:
             "train/tokens_per_second": report.tokens_per_second,
         }
     if isinstance(report, EpochReport):
-        return {f"valid/{name}": value for name, value in report.valid.items()} | {
-            _named("epoch/train_nats", report): report.train_nats
-        }
+        valid = {f"valid/{name}": value for name, value in report.valid.items()}
+        return valid | {_named("epoch/train_nats", report): report.train_nats}
     if isinstance(report, ChangeReport):
         return {f"change/{name}": value for name, value in report.values.items()}
     return {}

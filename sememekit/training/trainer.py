@@ -179,9 +179,8 @@ class Trainer:
 
     def _diverged(self, what: str) -> TrainingError:
         """Return the error of a diverged run: the symptom, how to start again, and what remains."""
-        return TrainingError(
-            f"{what}; {divergence.how_to_go_on(self.progress, self.optimizer_settings, self.folder.pointer())}"
-        )
+        advice = divergence.how_to_go_on(self.progress, self.optimizer_settings, self.folder.pointer())
+        return TrainingError(f"{what}; {advice}")
 
     def _check_weights(self) -> None:
         """Fail if a weight is not finite; without this check only the next loss would show it."""

@@ -135,9 +135,8 @@ def model_folder(name: str, device: str = "auto") -> Adapted:
 def _longest(model: Any, tokenizer: Any) -> int:
     """Return the largest number of pieces in a text."""
     positions = getattr(model.config, "max_position_embeddings", None) or tokenizer.model_max_length
-    padded = [
-        getattr(part, "padding_idx", None) for name, part in model.named_modules() if name.endswith("position_embeddings")
-    ]
+    tables = (part for name, part in model.named_modules() if name.endswith("position_embeddings"))
+    padded = (getattr(part, "padding_idx", None) for part in tables)
     behind = next((index + 1 for index in padded if index is not None), 0)  # RoBERTa counts positions from behind the padding
     return min(int(positions) - behind, int(tokenizer.model_max_length))
 

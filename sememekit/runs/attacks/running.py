@@ -188,9 +188,7 @@ class OpenAttack(NamedTuple):
         self.folder.finish()
         return False
 
-    def report(
-        self, seconds: float, stopped: bool, judge: NamedVictim | None = None
-    ) -> tuple[AttackReport, list[ExampleResult]]:
+    def report(self, seconds: float, stopped: bool, judge: NamedVictim | None) -> tuple[AttackReport, list[ExampleResult]]:
         """Return the report after ``seconds`` of this call, and the result of each example. ``judge``: a second classifier."""
         parts = self.parts
         plan, named, nats = parts.plan, parts.named, parts.nats
