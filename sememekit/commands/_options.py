@@ -122,13 +122,11 @@ def segmenter_option(usual: str) -> Any:
 
 
 SegmenterLexicons = Annotated[
-    list[str] | None,
-    option("--lexicon", "Lexicon of the segmenter, as for --source, or none; may be repeated.", metavar=LEXICON),
+    list[str] | None, option("--lexicon", "Lexicon of the segmenter, as for --source, or none; repeatable.", metavar=LEXICON)
 ]
 Hmm = Annotated[bool, option("--hmm", "Let jieba find words outside its dictionary (hidden Markov model).")]
 Decode = Annotated[
-    Literal["viterbi", "posterior"] | None,
-    option("--decode", "Lattice models: most probable segmentation, or word at each position."),
+    Literal["viterbi", "posterior"] | None, option("--decode", "Lattices: best segmentation, or best word at each position.")
 ]
 Apart = Annotated[bool, option("--apart", "For headline, dialogue: the text is pre-tokenized, words between blanks.")]
 
@@ -144,8 +142,7 @@ Side = Annotated[Literal["chinese", "english"], option("--side", "Language of th
 Lemmas = Annotated[str | None, option("--lemmas", "Base forms: lines of lemma TAB form, or wordnet.", metavar="FILE|wordnet")]
 
 OpenVocabulary = Annotated[
-    list[str] | None,
-    option("--open-vocabulary", "Read words outside the vocabulary by the sememes of this lexicon.", metavar=LEXICON),
+    list[str] | None, option("--open-vocabulary", "Read unknown words by the sememes of this lexicon.", metavar=LEXICON)
 ]
 
 SenseMethod = Annotated[
@@ -155,12 +152,10 @@ SenseMethod = Annotated[
 SenseSources = Annotated[list[str] | None, option("--source", "Lexicon for unannotated words; repeatable.", metavar=LEXICON)]
 
 Recipe = Annotated[
-    str | None,
-    option("--recipe", "A recipe of 'sememekit recipes list', a .toml file, or its row FILE.toml:ROW.", metavar="NAME|FILE"),
+    str | None, option("--recipe", "A recipe of 'recipes list', a .toml file, or its row FILE.toml:ROW.", metavar="NAME|FILE")
 ]
 Overrides = Annotated[
-    list[str] | None,
-    option("--set", "Change one setting; may be repeated. 'sememekit settings' lists all.", metavar="SLOT.KEY=VALUE"),
+    list[str] | None, option("--set", "Change a setting of 'sememekit settings'; repeatable.", metavar="SLOT.KEY=VALUE")
 ]
 SearchOverrides = Annotated[
     list[str] | None, option("--set", "Beam search of headlines and dialogue.", metavar="task.search.KEY=VALUE")

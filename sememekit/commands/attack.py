@@ -48,8 +48,7 @@ def command(
     search: Annotated[str | None, variant_option("search", "Search: genetic, pso, greedy, beam, random or exhaustive.")] = None,
     candidates: Annotated[str | None, variant_option("candidates", "Substitutes: sememe, embedding, wordnet or table.")] = None,
     sources: Annotated[
-        list[str] | None,
-        option("--source", "Lexicon of sememe candidates, or of parts of speech; may be repeated.", metavar=shared.LEXICON),
+        list[str] | None, option("--source", "Lexicon of sememe candidates, or of parts of speech.", metavar=shared.LEXICON)
     ] = None,
     lemmas: shared.Lemmas = None,
     vectors: Annotated[Path | None, option("--vectors", "Word vectors: embedding candidates, constraint similarity.")] = None,
@@ -62,12 +61,10 @@ def command(
         list[Path] | None, option("--opposites", "Pairs of words that must not replace each other; repeatable.", metavar="FILE")
     ] = None,
     paraphrases: Annotated[
-        list[Path] | None,
-        option("--paraphrases", "Only these pairs of words may replace each other; repeatable.", metavar="FILE"),
+        list[Path] | None, option("--paraphrases", "Only these pairs may replace each other; repeatable.", metavar="FILE")
     ] = None,
     segmenter: Annotated[
-        str | None,
-        option("--segmenter", "Segmenter of Chinese texts (function, run on characters): characters, fmm, jieba, RUN."),
+        str | None, option("--segmenter", "Segmenter of Chinese texts: characters, fmm, jieba or RUN.")
     ] = None,
     lexicon: Annotated[str | None, option("--lexicon", "Lexicon of the segmenter (fmm, jieba).", metavar="FORMAT:PATH")] = None,
     open_vocabulary: shared.OpenVocabulary = None,
@@ -80,8 +77,7 @@ def command(
         tuple[Path, Path] | None, option("--compare", "Compare two finished attacks instead of running one.", metavar="DIR DIR")
     ] = None,
     ratings: Annotated[
-        list[Path] | None,
-        option("--ratings", "Filled rating sheets of --out: report how valid its successes are.", metavar="FILE"),
+        list[Path] | None, option("--ratings", "Filled rating sheets of --out: report valid successes.", metavar="FILE")
     ] = None,
     html: Annotated[Path | None, option("--html", "With --compare, also write a page.")] = None,
     figure: shared.Figure = None,

@@ -22,8 +22,7 @@ def command(
     drop_edges: Annotated[float, option("--drop-edges", "Share of annotations to remove at random.", min=0.0, max=1.0)] = 0.0,
     yes_download: Annotated[bool, option("--yes-download", "Allow openhownet to download its data.")] = False,
     unannotated: Annotated[
-        Path | None,
-        option("--unannotated", "Write the words that no source knows: count, suggested sememes, example.", metavar="FILE.tsv"),
+        Path | None, option("--unannotated", "Write unknown words: count, suggested sememes, example.", metavar="FILE.tsv")
     ] = None,
     seed: Seed = 0,
     json: Json = False,

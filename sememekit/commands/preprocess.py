@@ -64,8 +64,7 @@ def command(
     min_count: Annotated[int | None, option("--min-count", "Words with a smaller count become <unk>.", min=1)] = None,
     max_vocabulary: Annotated[int | None, option("--max-vocabulary", "Most frequent words; others are <unk>.", min=3)] = None,
     hold_out: Annotated[
-        float | None,
-        option("--hold-out", "Share of the words of 20 to 200 occurrences that become <unk>, to try extend.", metavar="SHARE"),
+        float | None, option("--hold-out", "Share of words (20 to 200 occurrences) that become <unk>.", metavar="SHARE")
     ] = None,
     end_of_sentence: Annotated[bool | None, option("--end-of-sentence/--no-end-of-sentence", "Sentences end in <eos>.")] = None,
     chunks: Annotated[int | None, option("--chunks", "Most frequent n-grams for lattices; with --chunk-length.", min=1)] = None,

@@ -14,8 +14,7 @@ from sememekit.signals import FAILED
 
 Name = Annotated[str, argument("NAME", "A recipe, a .toml file, or its row FILE.toml:ROW.", autocompletion=complete_recipe)]
 Names = Annotated[
-    list[str] | None,
-    argument("[NAME]...", "Recipes, .toml files with all rows; default: all that ship.", autocompletion=complete_recipe),
+    list[str] | None, argument("[NAME]...", "Recipes, .toml files with rows. Default: all.", autocompletion=complete_recipe)
 ]
 
 command = typer.Typer(help="List, show and validate the recipes.", epilog=example("sememekit recipes list"))
