@@ -209,14 +209,10 @@ def choose(
 ) -> tuple[Kind, dict[str, Any]]:
     """Return the kind of a run for a command, and the options of that kind, without reading weights.
 
-    Args:
-        takers: for each kind its functions, whose keyword-only arguments are its options, and names of further options. The
-            first kind of the run is taken, or else the last kind, for its error message.
-        options: typed options by name; None and False mean not typed. ``progress`` is dropped if no function takes it.
-        instead: what to type in place of an option that does not fit.
-
-    Raises:
-        ConfigError: an option was typed that this kind does not take."""
+    ``takers``: for each kind its functions, whose keyword-only arguments are its options, and names of further options. The
+    first kind of the run is taken, or else the last kind, for its error message. ``options``: typed options by name; None and
+    False mean not typed. ``progress`` is dropped if no function takes it. Raises ConfigError: an option was typed that this
+    kind does not take; ``instead`` says what to type in its place."""
     from sememekit.runs.plan import KIND_NAMES
 
     names = {kind: {name for one in taken for name in _options_of(one)} for kind, taken in takers.items()}

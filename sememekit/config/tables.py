@@ -47,7 +47,7 @@ def merge_tables(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
     merged = {slot: deepcopy(table) for slot, table in base.items() if slot != "claim" or slot in over}
     for slot, table in over.items():
         below = merged.get(slot, {})
-        other_variant = slot in USUAL_VARIANTS and "name" in table and table["name"] != _variant_of(slot, below)
+        other_variant = slot in USUAL_VARIANTS and "name" in table and table["name"] != below.get("name", USUAL_VARIANTS[slot])
         merged[slot] = deepcopy(dict(table)) if other_variant else _merge_keys(below, table)
     return merged
 
@@ -126,12 +126,8 @@ def choose_variant(table: Mapping[str, Any], slot: str, name: str) -> Table:
         )
     result = deepcopy(dict(table))
     keys = result.get(slot, {})
-    result[slot] = {**keys, "name": name} if _variant_of(slot, keys) == name else {"name": name}
+    result[slot] = {**keys, "name": name} if keys.get("name", USUAL_VARIANTS[slot]) == name else {"name": name}
     return result
-
-
-def _variant_of(slot: str, keys: Mapping[str, Any]) -> Any:
-    return keys.get("name", USUAL_VARIANTS[slot])
 
 
 def _names_variant(keys: Sequence[str], value: object) -> bool:

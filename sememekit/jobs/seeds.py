@@ -64,12 +64,10 @@ def train_seeds(
 ) -> SeedsReport:
     """Train one plan with several seeds into ``out/seed-N``; also writes ``out/seeds.json``.
 
-    Args:
-        table, on_remark, should_stop: as ``train`` takes them. With ``resume`` the table must agree with the runs.
-        jobs, engine: number of parallel processes, and where they run, as in ``--engine``.
-        resume: continue runs that have begun, and begin the others with the same plan. Finished seeds of earlier calls with the
-            same plan stay in the report; others are left out with a remark.
-        progress, on_report: as in ``train_all``.
+    ``table``, ``on_remark`` and ``should_stop`` are as ``train`` takes them, ``progress`` and ``on_report`` as in
+    ``train_all``; ``jobs`` processes run in parallel on ``engine``. ``resume`` continues runs that have begun, with which the
+    table must agree, and begins the others with the same plan. Finished seeds of earlier calls with the same plan stay in the
+    report; others are left out with a remark.
 
     Raises ConfigError: a bad table. Raises CheckpointError: a run exists, or there is none to resume. Raises errors of
     ``train`` for the first seed that failed, with its folder; the other seeds were stopped with checkpoints."""

@@ -75,15 +75,9 @@ def stored_in(path: Path) -> Iterator[None]:
 class Study:
     """The trials of one sweep, in ``OUT/study.db``; lower figures are better, scores are negated.
 
-    Args:
-        out: the folder of the sweep.
-        table: the plan without the swept settings.
-        spaces: the swept settings.
-        seed: random seed of the proposals.
-        trials, cpu_seconds: the budget: one of them is set, the other is None.
-        pruning: stop trials that are worse than the median of the others at the same epoch.
-
-    Raises ConfigError: Optuna is not installed."""
+    ``table`` is the plan without the swept settings (``spaces``), ``seed`` the seed of the proposals. The budget is ``trials``
+    or ``cpu_seconds``; the other is None. ``pruning`` stops trials that are worse than the median of the others at the same
+    epoch. Raises ConfigError: Optuna is not installed."""
 
     def __init__(
         self,

@@ -67,12 +67,10 @@ def sweep(
     lies within ``over``. Settings are not repeated; the sweep ends early when all combinations were tried. With one job, an
     interrupted sweep proposes the same as an uninterrupted one.
 
-    Args, beside the options in ``sweep --help``:
-        table: slot -> keys, as ``train`` takes it.
-        cpu_minutes: budget, after which no training begins and running trainings end after their epoch.
-        pruning: after four trials, stop trials that are worse than the median at the same epoch.
-        progress, on_trial: called with the progress of each trial as "train trial-0001", and with each finished trial.
-        should_stop: checked between messages (default: whether a signal came).
+    Options are as in ``sweep --help``; ``table`` is as ``train`` takes it. After ``cpu_minutes`` no training begins, and
+    running trainings end after their epoch. ``pruning`` stops trials, after the first four, that are worse than the median at
+    the same epoch. ``progress`` is called for each trial as "train trial-0001", ``on_trial`` with each finished trial,
+    ``should_stop`` between messages (default: whether a signal came).
 
     Raises ConfigError: a bad table, an unknown key, no Optuna, or a sweep of other settings. Raises DataError, CheckpointError:
     of a trial. Raises TrainingError: a process died. A diverging training is a failed trial."""

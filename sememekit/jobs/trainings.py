@@ -125,14 +125,9 @@ class Trainings:
     def messages(
         self, begin_more: Callable[[], None], asked_to_stop: Callable[[], bool], go_on: str
     ) -> Iterator[tuple[str, Message]]:
-        """Yield the messages of all processes, until none runs.
-
-        Args:
-            begin_more: begins further trainings if there is room; not called after a signal.
-            asked_to_stop: whether a signal came, which stops all trainings.
-            go_on: the command to continue, for the error message if a process is lost.
-
-        Raises TrainingError: a process was lost."""
+        """Yield the messages of all processes, until none runs. ``begin_more`` begins further trainings if there is room, but
+        not after a signal (``asked_to_stop``), which stops all trainings. Raises TrainingError: a process was lost; ``go_on``
+        is the command to continue."""
         while True:
             if asked_to_stop() and not self.stopping:
                 self.stopping = True
@@ -164,14 +159,10 @@ def train_all(
 ) -> dict[str, Trained]:
     """Train each model in a separate process of an ``engine``, into ``out/NAME``; a signal stops them all with checkpoints.
 
-    Args:
-        tables: name of a run -> its table; trainings begin in this order, as others finish.
-        command: the command to continue, for messages.
-        progress: called for each run as "train NAME", in batches of all epochs.
-        at_once: number of parallel trainings (0: one for each core, at least two).
-        on_remark: called once with each remark before a training begins.
-
-    Raises SememekitError: an error of one training, with its folder; the others were stopped."""
+    The trainings of ``tables`` (name of a run -> its table) begin in this order, ``at_once`` in parallel (0: one for each core,
+    at least two). ``command`` continues them, for messages. ``progress`` is called for each run as "train NAME", in batches of
+    all epochs, ``on_remark`` once with each remark before a training begins. Raises SememekitError: an error of one training,
+    with its folder; the others were stopped."""
     waiting, done, remarks, at_once = dict(tables), dict[str, Trained](), set[str](), at_once or _at_once()
     with Trainings(engine, at_once, out) as trainings:
 

@@ -41,13 +41,10 @@ def run_trials(
 ) -> None:
     """Run every trial without a result, ``jobs`` at a time.
 
-    Trials that share a run follow each other. The commands of the trials are processes (of an engine or of this machine), for
-    which threads of this process wait. With several ``jobs`` torch uses one thread in each (default of OMP_NUM_THREADS). After
-    a signal (``asked_to_stop``) running steps end with checkpoints.
-
-    Args:
-        trials: begin in this order, as others finish.
-        say: called with each trial and "" when it begins, then with each of its commands.
+    Trials begin in this order, as others finish; trials that share a run follow each other. Their commands are processes (of an
+    engine or of this machine), for which threads of this process wait. With several ``jobs`` torch uses one thread in each
+    (default of OMP_NUM_THREADS). After a signal (``asked_to_stop``) running steps end with checkpoints. ``say`` is called with
+    each trial and "" when it begins, then with each of its commands.
 
     Raises DataError, TrainingError, EngineError, Stopped: as ``run_trial``, for the first failure; others were stopped."""
     groups: dict[Path, list[Trial]] = {}
