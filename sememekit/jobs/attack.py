@@ -169,20 +169,14 @@ def attack(
 ) -> AttackReport:
     """Attack a classifier: success rate, queries and changes, with intervals.
 
-    Args:
-        victim: a run folder, ``hf:PATH``, ``module:name`` or a file of joblib or pickle; see ``open_victim``.
-        data: labelled texts; see ``read_examples``.
-        table: goal, search, candidates, constraints and attack, as a recipe has them.
-        logits: the victim gives logits.
-        language_model: a run for constraints that need one, and for the perplexity of the changed texts.
-        judge: a second classifier, named as a victim, whose labels of the changed texts are a proxy of validity.
-        resume: continue the attack in ``out``; arguments must agree with the stored ones.
-        trust_code: import code that is named only in folders.
-        workers, engine: number of processes, and where they run, as in ``--engine``.
-        asked_to_stop: whether a signal came (default: signals are watched here).
+    ``victim`` is named as for ``open_victim``; so is ``judge``, a second classifier, whose labels of the changed texts are a
+    proxy of validity. ``logits``: the victim gives logits. ``data`` has labelled texts for ``read_examples``, ``table`` goal,
+    search, candidates, constraints and attack, as a recipe has them. ``language_model``: a run for constraints that need one,
+    and for the perplexity of the changed texts. ``resume`` continues the attack in ``out``; arguments must agree with the
+    stored ones. ``trust_code`` imports code that is named only in folders. ``workers`` processes run on ``engine``.
+    ``asked_to_stop``: whether a signal came (default: signals are watched here).
 
-    Raises:
-        ConfigError, DataError, CheckpointError: something cannot be used, or the victim failed on every example."""
+    Raises ConfigError, DataError, CheckpointError: something cannot be used, or the victim failed on every example."""
     if out is None:
         raise ConfigError("attack needs --out DIR, a folder for the results")
     engine_of(engine)  # a wrong name is told before the victim is opened

@@ -28,10 +28,8 @@ def build_sememe_graph(
 ) -> GraphReport:
     """Build the sememe graph of a prepared-data folder's vocabulary and write it; arguments as ``build-sememe-graph --help``.
 
-    Raises:
-        ConfigError: no source, a source without a format, or another kind of file at ``out``.
-        DataError: a lexicon or the folder cannot be read.
-        GraphError: the graph cannot be built."""
+    Raises ConfigError: no source, a source without a format, or another kind of file at ``out``. Raises DataError: a lexicon or
+    the folder cannot be read. Raises GraphError: the graph cannot be built."""
     sources = [sources] if isinstance(sources, str) else sources
     if not sources:
         raise ConfigError("build-sememe-graph: name at least one lexicon, as in --source open or --source hownet2000:PATH")

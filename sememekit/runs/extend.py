@@ -86,13 +86,10 @@ def extend(
     rest. A classifier only reads the new words: b is the vector of ``<unk>``, and m the mean prediction for known words, so
     that no vector depends on other new words.
 
-    Args:
-        words: a file of ``read_new_words``.
-        sources: lexicons for words without sememes in the file; without a graph also for the run's words (default: the open
-            lexicon).
-        side: of a two-sided lexicon; ``lemmas``: base forms, as for ``open_lemmas``.
-        prior: joint share of the new words in the probability of ``<unk>``, divided equally, if the file has no counts.
-        data: the prepared data of its training, if they were moved.
+    ``words`` is a file of ``read_new_words``. ``sources`` are lexicons for words without sememes in the file, and without a
+    graph also for the run's words (default: the open lexicon); ``side`` is of a two-sided lexicon, ``lemmas`` are as for
+    ``open_lemmas``. ``prior``: joint share of the new words in the probability of ``<unk>``, divided equally, if the file has
+    no counts. ``data``: the prepared data of its training, if they were moved.
 
     Raises ConfigError: the run has no ``<unk>``, an output layer without word vectors, or no vectors of words. Raises
     DataError: words that cannot be added, counts above the count of ``<unk>``, or absent data. Raises CheckpointError: no run,
