@@ -58,9 +58,8 @@ class AttackCall(NamedTuple):
             check_parts(plan, language_model=bool(self.language_model))
             with opening(Path(self.data), DataError):  # a wrong name is told before the victim is opened
                 os.stat(self.data)
-            settings = plan.attack.model_dump(include={"batch_size", "segmenter", "lexicon"})
-            settings |= {"which": self.which, "device": self.device, "logits": self.logits}
-            named = open_victim(self.victim, labels=self.labels, **settings)
+            where: dict[str, Any] = {"which": self.which, "device": self.device}
+            named = open_victim(self.victim, plan.attack, labels=self.labels, logits=self.logits, **where)
             nats = AttackLanguageModel(self.language_model, self.device) if self.language_model else None
         examples, file = read_examples(Path(self.data), named.kind)
         chosen = choose_examples(examples, plan.attack.limit, plan.attack.sample, plan.attack.seed)

@@ -99,24 +99,23 @@ class NamedVictim(NamedTuple):
 
 
 _PIECES: Final = "white space and marks"
+_USUAL: Final = RunningSettings()
 
 
 def open_victim(
     name: str,
+    settings: RunningSettings = _USUAL,
     *,
     labels: Sequence[str] = (),
-    batch_size: int = 512,
     which: Which = "best",
     device: str = "auto",
-    segmenter: str = "",
-    lexicon: str = "",
     logits: bool = False,
 ) -> NamedVictim:
     """Open a victim: a run folder; ``hf:PATH``, a sequence classifier of transformers; ``module:name``, where the module may
     lie in the working folder; or a file of joblib or pickle, which must be trusted.
 
     A module names a function, or an object that ``adapters.adapted`` takes. Its attribute ``labels`` may have the label names,
-    and ``words`` the words that it knows, most frequent first. ``segmenter`` and ``lexicon`` segment its texts; ``logits``: its
+    and ``words`` the words that it knows, most frequent first. ``settings`` say what segments its texts; ``logits``: its
     outputs are logits. Raises ConfigError: no such victim, no labels, a run that classifies no texts, or an option for
     something that the victim declares. Raises CheckpointError: no run, or a torn run."""
     found: Adapted | None = None
@@ -129,16 +128,12 @@ def open_victim(
     if logits and (found is None or found.kind != "function"):
         raise ConfigError(f"--logits: the victim {name} gives probabilities; leave --logits out")
     if found is not None:
-        given: dict[str, Any] = {"batch_size": batch_size, "segmenter": segmenter, "lexicon": lexicon, "logits": logits}
-        return wrap(found, tuple(labels), name=name, **given)
-    opened = partial(Run.open, name, which=which, device=device)
-    return _run_victim(name, opened, labels, batch_size, segmenter, lexicon)
+        return wrap(found, tuple(labels), settings, name=name, logits=logits)
+    return _run_victim(name, partial(Run.open, name, which=which, device=device), labels, settings)
 
 
-def _run_victim(
-    name: str, opened: Callable[[], Run], labels: Sequence[str], batch_size: int, segmenter: str, lexicon: str
-) -> NamedVictim:
-    classifier = load_classifier(opened(), command="attack")
+def _run_victim(name: str, opened: Callable[[], Run], labels: Sequence[str], settings: RunningSettings) -> NamedVictim:
+    classifier, segmenter = load_classifier(opened(), command="attack"), settings.segmenter
     if classifier.run.settings.dtype == "float32":
         # In float32 a probability moves by 1e-6 with the rest of the batch, enough to turn a tie; in float64 by 1e-15.
         classifier.task.double()
@@ -148,7 +143,7 @@ def _run_victim(
     own = str(signature.options["segmenter"])
     # A run of characters can be attacked word by word; its vocabulary says nothing of words then.
     words = None if own == "characters" and segmenter else classifier.run.vocabulary.tokens
-    victim = Victim(classifier.probabilities, classifier.labels, name=name, batch_size=batch_size, words=words)
+    victim = Victim(classifier.probabilities, classifier.labels, name=name, batch_size=settings.batch_size, words=words)
     weights = {"snapshot": classifier.run.snapshot, "weights": classifier.run.weights_sha256}
     identity = {"kind": "run", "name": name, **weights, "labels": list(classifier.labels)}
     kind = recorded_set(signature.dataset, f"{name}/data.json")
@@ -159,14 +154,14 @@ def _run_victim(
         told = "expects words with blanks between" if own == "none" else f"cuts texts by {classifier.segmenter.description}"
         raise ConfigError(f"--segmenter {segmenter}: the run {name} {told}; leave --segmenter out")
     else:
-        cut, cut_by = _cutter(segmenter, lexicon)
+        cut, cut_by = _cutter(segmenter, settings.lexicon)
     longest = int(getattr(classifier.task.settings, "max_length", 0))
 
     def reads(fields: tuple[str, ...]) -> tuple[int, ...]:
         return tuple(_end(classifier, field, longest) for field in fields)
 
     def larger(more: Callable[[Run], Run]) -> NamedVictim:
-        return _run_victim(name, lambda: more(opened()), labels, batch_size, segmenter, lexicon)
+        return _run_victim(name, lambda: more(opened()), labels, settings)
 
     known = reads if longest else None
     return NamedVictim(victim, identity, kind, cut, cut_by, own == "none", own_labels=True, reads=known, larger=larger)
@@ -191,11 +186,9 @@ def check_kind(name: str) -> None:
 def wrap(
     found: Adapted,
     labels: Sequence[str] = (),
+    settings: RunningSettings = _USUAL,
     *,
     name: str,
-    batch_size: int = 512,
-    segmenter: str = "",
-    lexicon: str = "",
     logits: bool = False,
     remedy: str = "--labels negative,positive",
 ) -> NamedVictim:
@@ -210,8 +203,8 @@ def wrap(
     if len(set(names)) < 2:
         raise ConfigError(f"victim {name!r}: name its labels in the order of its columns, as in {remedy}")
     known = None if found.words is None else _strings(found.words, name, "words")
-    victim = Victim(found.predict, names, name=name, batch_size=batch_size, words=known)
-    cut, cut_by = _cutter(segmenter, lexicon)
+    victim = Victim(found.predict, names, name=name, batch_size=settings.batch_size, words=known)
+    cut, cut_by = _cutter(settings.segmenter, settings.lexicon)
     identity: dict[str, Any] = {"kind": found.kind, "name": name, "labels": list(names), **found.identity}
     if known is None:
         identity["words"] = "none"
