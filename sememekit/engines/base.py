@@ -22,11 +22,8 @@ class Engine(ABC):
             for index, result in engine.map(len, ["a", "bc"]):
                 ...
 
-    Files are passed by path, so every machine must see the folders under the same names.
-
-    Attributes:
-        starts_slowly: whether each call waits for a machine; ``map`` then groups items, one group for each worker.
-        fresh: whether each call has a separate process."""
+    Files are passed by path, so every machine must see the folders under the same names. ``starts_slowly``: each call waits for
+    a machine, so ``map`` groups items, one group for each worker. ``fresh``: each call has a separate process."""
 
     starts_slowly: ClassVar[bool] = False
     fresh: ClassVar[bool] = False

@@ -215,15 +215,11 @@ def _restore(trainer: Trainer, out: Path) -> None:
     try:
         trainer.restore(snapshot)
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-        if "progress" not in snapshot.trainer:
-            raise CheckpointError(
-                f"{out}/checkpoints/{snapshot.name} has only weights, as shared runs have, so it cannot be resumed; begin "
-                f"a new run with them: {typed('sememekit', 'train', '--from', out, '--out', 'OTHER')}"
-            ) from None
-        raise CheckpointError(
-            f"{out}/checkpoints/{snapshot.name} has no state of training that can be resumed ({type(error).__name__}: "
-            f"{error}); begin a new run with its weights: {typed('sememekit', 'train', '--from', out, '--out', 'OTHER')}"
-        ) from None
+        why = "has only weights, as shared runs have, so it cannot be resumed"
+        if "progress" in snapshot.trainer:
+            why = f"has no state of training that can be resumed ({type(error).__name__}: {error})"
+        again = f"begin a new run with its weights: {typed('sememekit', 'train', '--from', out, '--out', 'OTHER')}"
+        raise CheckpointError(f"{out}/checkpoints/{snapshot.name} {why}; {again}") from None
 
 
 def resumed_sources(folder: RunFolder, plan: Plan, table: Mapping[str, Any]) -> tuple[PreparedData, ModelParts]:

@@ -77,11 +77,9 @@ class Trainer:
         self._output_layers = [part for part in task.modules() if isinstance(part, Decoder)]
 
     def run(self, should_stop: Callable[[], bool] = lambda: False) -> Iterator[Report]:
-        """Train until the schedule ends, or until ``should_stop`` is true at the end of a step.
-
-        Yields:
-            a ``StepReport`` every ``report_every`` steps, a ``ChangeReport`` when the task changed itself, an ``EpochReport``
-            after each epoch, a ``StopReport`` when stopped.
+        """Train until the schedule ends, or until ``should_stop`` is true at the end of a step. Yield a ``StepReport`` every
+        ``report_every`` steps, a ``ChangeReport`` when the task changed itself, an ``EpochReport`` after each epoch, a
+        ``StopReport`` when stopped.
 
         Raises TrainingError: a loss, a weight or a validation metric is not finite; the model is worse than the uniform
         distribution; validation does not beat the unigram baseline; or the rate vanished before."""
