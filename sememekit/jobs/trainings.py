@@ -57,7 +57,8 @@ class Trainings:
 
         with Trainings("local", 2, Path("runs")) as trainings:
             trainings.begin("one", table, Path("runs/one"))
-            name, message = trainings.receive()
+            for name, message in trainings.messages(lambda: None, asked_to_stop, "type the same command"):
+                ...
 
     Processes of this machine end with this one. Repeated signals count as one, and the processes always end with a checkpoint.
     A training whose process was lost continues from its last checkpoint, by the engine or by the same command."""
@@ -69,9 +70,7 @@ class Trainings:
         """Raises ConfigError as ``open_engine``."""
         self._engine, self._out = open_engine(engine, num_workers, out), out
         self._folder = Path(tempfile.mkdtemp()) if self._engine.fresh else (out / JOBS).absolute()
-        self._futures: dict[str, Future[Trained | Failed]] = {}
-        self._waiting: list[tuple[str, Message | EngineError]] = []
-        self._ended: set[str] = set()
+        self.running: dict[str, Future[Trained | Failed]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -79,7 +78,7 @@ class Trainings:
     def __exit__(self, *exception: object) -> None:
         """Stop running trainings, and wait for the checkpoints. A process that does not end is killed; its checkpoint stays."""
         self.stop()
-        wait(self._futures.values(), PATIENCE)
+        wait(self.running.values(), PATIENCE)
         self._engine.close()
         if self._engine.fresh:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -89,37 +88,25 @@ class Trainings:
         folder = self._folder / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        self._ended.discard(name)
         arguments = (table, run, folder, trusted_code(), os.getcwd(), self._engine.fresh)
-        self._futures[name] = self._engine.submit(train_there, *arguments)
+        self.running[name] = self._engine.submit(train_there, *arguments)
 
-    @property
-    def running(self) -> list[str]:
-        """Return the names of running trainings."""
-        return [name for name in self._futures if name not in self._ended]
-
-    def receive(self) -> tuple[str, Message | EngineError] | None:
-        """Return the next message of any training (for a lost process an EngineError), or None after a moment. Raises the
-        training's exception if it is a bug."""
-        for name in self.running if not self._waiting else ():
-            done = self._futures[name].done()  # asked before its files are read, so that none is left behind
+    def _received(self) -> Iterator[tuple[str, Message | EngineError]]:
+        """Yield the present messages of all trainings (for a lost process an EngineError). Raises the training's exception if
+        it is a bug."""
+        for name, future in list(self.running.items()):
+            done = future.done()  # asked before its files are read, so that none is left behind
             for path in sorted((self._folder / name).glob("*.message")):
-                self._waiting.append((name, pickle.loads(path.read_bytes())))
+                yield name, pickle.loads(path.read_bytes())
                 path.unlink()
             if done:
-                error = self._futures[name].exception()
-                self._waiting.append((name, error if isinstance(error, EngineError) else self._futures[name].result()))
-        if not self._waiting:
-            time.sleep(LOOK_EVERY)
-            return None
-        name, message = self._waiting.pop(0)
-        if isinstance(message, Trained | Failed | EngineError):
-            self._ended.add(name)
-        return name, message
+                del self.running[name]
+                error = future.exception()
+                yield name, error if isinstance(error, EngineError) else future.result()
 
     def stop(self, *names: str) -> None:
         """Ask some trainings, or all, to stop with a checkpoint."""
-        for name in names or self._futures:
+        for name in names or self.running:
             (self._folder / name / _STOP).touch()
 
     def messages(
@@ -136,13 +123,13 @@ class Trainings:
                 begin_more()
             if not self.running:
                 return
-            if (received := self.receive()) is None:
-                continue
-            name, message = received
-            if not isinstance(message, EngineError):
-                yield name, message
-            elif not self.stopping:
-                raise TrainingError(f"training of {self._out / name}: {message} (out of memory?); {go_on}")
+            if not (received := list(self._received())):
+                time.sleep(LOOK_EVERY)
+            for name, message in received:
+                if not isinstance(message, EngineError):
+                    yield name, message
+                elif not self.stopping:
+                    raise TrainingError(f"training of {self._out / name}: {message} (out of memory?); {go_on}")
 
 
 def train_all(

@@ -67,7 +67,8 @@ def test_a_pushed_run_is_the_same_run_elsewhere(run: Path, place: Place, tmp_pat
     assert kinds == {"EpochReport"}
     table = {"data": {"path": str(place.data.folder)}, "schedule": {"epochs": 3}}
     with pytest.raises(
-        CheckpointError, match=r"has only weights, as shared runs have.*begin a new run with its weights: sememekit train --from"
+        CheckpointError,
+        match=r"has only weights, as shared runs have.*a new run with its weights: sememekit train --from",
     ):
         train(table, tmp_path / "pulled", resume=True)
 
