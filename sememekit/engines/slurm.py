@@ -39,22 +39,19 @@ class Slurm(Engine):
         self._jobs: dict[Any, Future[Any]] = {}
         self._held = threading.Lock()
         self._ended = threading.Event()
-        self._watcher: threading.Thread | None = None
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._watcher.start()
 
     def submit(self, work: Callable[..., Result], *arguments: Any) -> Future[Result]:
         future = Future[Result]()
         future.set_running_or_notify_cancel()
         with self._held:  # threads of a command share an engine
             self._jobs[self._executor.submit(Call(work), *arguments)] = future
-            if self._watcher is None:
-                self._watcher = threading.Thread(target=self._watch, daemon=True)
-                self._watcher.start()
         return future
 
     def close(self) -> None:
         self._ended.set()
-        if self._watcher is not None:
-            self._watcher.join()
+        self._watcher.join()
         for job in self._jobs:
             job.cancel()
         end = time.monotonic() + _PATIENCE

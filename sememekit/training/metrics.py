@@ -5,7 +5,6 @@ A power cut loses no line that a checkpoint needs; lines are checked on reading.
 import hashlib
 import json
 import os
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from sememekit.errors import CheckpointError
-from sememekit.files import RunWarning, is_there, naming, read_bytes
+from sememekit.files import is_there, naming, read_bytes, warn
 
 
 @dataclass(frozen=True)
@@ -97,8 +96,7 @@ def read(path: Path) -> list[dict[str, Any]]:
         return []
     raw = read_bytes(path, CheckpointError)
     if b"\0" in raw:
-        message = f"{path} holds NUL bytes, as a power cut leaves them; they are passed over, and a report may be missing"
-        warnings.warn(message, RunWarning, stacklevel=3)
+        warn(f"{path} holds NUL bytes, as a power cut leaves them; they are passed over, and a report may be missing")
     records = []
     for number, line in enumerate(raw.split(b"\n")[:-1], start=1):
         if line := line.strip(b"\0"):
@@ -145,11 +143,9 @@ def warn_of_lost_epochs(path: Path, records: Iterable[Mapping[str, Any]], done: 
     lost = [number for number in range(1, done + 1) if number not in there]
     if lost:
         named = ", ".join(map(str, lost[:10])) + (" and more" if len(lost) > 10 else "")
-        warnings.warn(
+        warn(
             f"{path} has lost its line of epoch {named}, though the checkpoint is after epoch {done}; training goes on as if "
-            "nothing had happened, and the report lacks them",
-            RunWarning,
-            stacklevel=3,
+            "nothing had happened, and the report lacks them"
         )
 
 
