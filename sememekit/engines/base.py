@@ -29,8 +29,7 @@ class Engine(ABC):
     fresh: ClassVar[bool] = False
 
     def __init__(self, options: str, num_workers: int, folder: Path) -> None:
-        """``options`` is the text after the name and a colon; ``folder`` is for files of the engine. Raises ConfigError:
-        unknown options, or a missing package."""
+        """``options``: the text behind the colon; ``folder``: for its files. ConfigError: unknown options, or no package."""
         self.options, self.num_workers, self.folder = options, num_workers, folder
 
     @abstractmethod

@@ -22,8 +22,7 @@ _NO_SYNC_OF_FOLDERS: Final = (errno.EACCES, errno.EPERM, errno.EBADF, errno.EINV
 def sync_to_disk(path: Path) -> None:
     """Wait until a file, or the renames inside a folder, are on the disk.
 
-    Windows opens no folder, and some file systems sync none; there a rename is as durable as the system makes it.
-    Raises OSError: the file cannot be synced."""
+    Windows and some file systems sync no folder; there a rename is as durable as they make it. Raises OSError: of a file."""
     is_folder = path.is_dir()
     try:  # Windows syncs a file that is open for writing only
         handle = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
@@ -94,8 +93,7 @@ def write_folder(folder: Path, contents: Mapping[str, bytes | Iterable[bytes | m
     """Write a folder of files with a manifest of their SHA-256, atomically.
 
     The content of a file may come in pieces, held one at a time. The files are written into a hidden folder beside the final
-    one and synced; one rename makes them visible. Leftovers of killed processes are removed first, even with the same PID,
-    which is common in containers."""
+    one and synced; one rename makes them visible. Leftovers of killed processes are removed first, even of this PID."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = folder.with_name(f".{folder.name}.writing-{os.getpid()}")
     remove_leftovers(folder.parent, f".{folder.name}.writing-", "")

@@ -22,8 +22,7 @@ MONTH_SHARE, LARGEST_FILE = 0.34, 2_000_000
 """Default share of the month, and default bytes of a user's text: about the same number of words."""
 
 LEAST_LINES, LEAST_WORDS = 60, 1000
-"""Least lines of a user's text, since every twentieth is for validation and every twentieth for the test; and least words of
-the training split, to fill some batches."""
+"""Least lines of a user's text, of which a tenth is held out, and least words of the training split, to fill some batches."""
 
 LEAST_CHARACTERS, MOST_CHARACTERS = 30_000, 160_000  # characters of the training text of the lattice model
 

@@ -92,8 +92,7 @@ class Trainings:
         self.running[name] = self._engine.submit(train_there, *arguments)
 
     def _received(self) -> Iterator[tuple[str, Message | EngineError]]:
-        """Yield the present messages of all trainings (for a lost process an EngineError). Raises the training's exception if
-        it is a bug."""
+        """Yield the present messages of all trainings; for a lost process an EngineError. Raises the exception of a bug."""
         for name, future in list(self.running.items()):
             done = future.done()  # asked before its files are read, so that none is left behind
             for path in sorted((self._folder / name).glob("*.message")):

@@ -207,8 +207,7 @@ class RunFolder:
     def revise(self, name: str, model: nn.Module, trainer: Mapping[str, Any] | None = None) -> str:
         """Replace the model in the snapshot ``name`` ("last" or "best"); returns the name of the new snapshot.
 
-        A new snapshot is written, and one rename moves every pointer to it. ``trainer`` replaces the training state of the old
-        snapshot; None keeps that state."""
+        A new snapshot is written, and one rename moves every pointer to it. ``trainer``: its training state; None keeps it."""
         pointer = self._tidy()
         which: Literal["last", "best"] = "last" if pointer.get("last") == name else "best"
         state = self.load(which, with_trainer=True).trainer if trainer is None else trainer
