@@ -51,13 +51,11 @@ def command(
 
     loaded = load_run(run, which=which, device=device, sources=sources if is_published(run) else None)
     chosen = [word for word in (words or "").split(",") if word]
-    given, whole = lines_of(file, errors), form == "conllu"
-    rows = tag(
-        loaded, given, method=method or "combined", sources=sources or (), words=chosen, whole=whole, surprisal=surprisal
-    )
+    given, whole, how = lines_of(file, errors), form == "conllu", method or "combined"
+    rows = tag(loaded, given, method=how, sources=sources or (), words=chosen, whole=whole, surprisal=surprisal)
     asked = f"none of the words {words} is" if chosen else "no words are"
     rows = some(rows, f"{asked} in {input_name(file)}, so nothing is tagged; give a sentence a line")
-    header = header_of(loaded, method or "combined", sources or ())
+    header = header_of(loaded, how, sources or ())
     lines = [header.model_dump_json()] if form == "jsonl" else [f"# {line}" for line in header.sentences()]
     for line in chain(lines, _FORMATS[form](rows)):
         say(line)

@@ -74,10 +74,8 @@ def differences(there: Mapping[str, Any], given: Mapping[str, Any], settings: Se
     ``differing`` (default: all); "" without any."""
     found = []
     for slot, key in differing(there, given) if settings is None else settings:
-        first, second = (
-            one if len(one) <= _LONGEST_VALUE else f"{one[:_LONGEST_VALUE]}…"
-            for one in (next(map(repr, _value(table, slot, key)), "not set") for table in (there, given))
-        )
+        shown = (next(map(repr, _value(table, slot, key)), "not set") for table in (there, given))
+        first, second = (one if len(one) <= _LONGEST_VALUE else f"{one[:_LONGEST_VALUE]}…" for one in shown)
         found.append(f"{slot}.{key} is {first} there, {'given ' if key in given.get(slot, {}) else 'and here '}{second}")
     more = f", and {len(found) - _MOST_DIFFERENCES} more" if len(found) > _MOST_DIFFERENCES else ""
     return "; ".join(found[:_MOST_DIFFERENCES]) + more

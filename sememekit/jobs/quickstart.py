@@ -217,7 +217,7 @@ def _as(stage: str, progress: Progress) -> Progress:
 
 
 def _table(out: Path, seed: int, device: str, overrides: Sequence[str], name: str, tokens: int = USUAL_WORDS) -> dict[str, Any]:
-    """Return the recipe of a model with paths, seed and device; only compared models get overrides and epochs for ``tokens``."""
+    """Return the recipe of a model with paths, seed and device; compared models get overrides and epochs for ``tokens``."""
     table = load_recipe(f"quickstart/{name}")
     table["data"] = {**table["data"], "path": str(out / ("characters" if name == LATTICE else "data"))}
     if "graph" in table:

@@ -119,11 +119,8 @@ def trials_of(
             )
     if must_exist and not folder.is_dir():
         raise DataError(f"no folder {str(folder)!r} of corpora; name the folder with --root DIR, or in SEMEMEKIT_DATA")
-    found = {
-        trial.name: trial
-        for _, file, claim in chosen
-        for trial in steps_of(file, claim, out, folder.absolute(), seeds or 0, tiny)
-    }
+    steps = (steps_of(file, claim, out, folder.absolute(), seeds or 0, tiny) for _, file, claim in chosen)
+    found = {trial.name: trial for trials in steps for trial in trials}
     return sorted(found.values(), key=lambda trial: trial.seed)
 
 

@@ -109,9 +109,5 @@ def _value(key: str, text: str) -> Value:
 
 def overrides_of(settings: Mapping[str, Value]) -> list[str]:
     """Return ``--set`` arguments with exact numbers."""
-    said = {True: "true", False: "false"}
-    return [
-        f"{part}={said[value] if isinstance(value, bool) else value}"
-        for key, value in settings.items()
-        for part in key.split(",")
-    ]
+    texts = {key: str(value).lower() if isinstance(value, bool) else value for key, value in settings.items()}
+    return [f"{part}={text}" for key, text in texts.items() for part in key.split(",")]

@@ -176,9 +176,8 @@ class _Enlarged(NamedTuple):
 def _enlarged(run: Run, known_graph: SememeGraph, new: NewWords, counts: Mapping[str, int], record: str) -> _Enlarged:
     """The model of a run with new words, which are assumed to occur ``counts`` times."""
     vocabulary, decoder = run.vocabulary, getattr(run.task, "decoder", None)
-    larger = Vocabulary.from_counts(
-        {**dict(zip(vocabulary.tokens, vocabulary.counts.tolist(), strict=True)), **{e.word: 0 for e in new.entries}}
-    )
+    before = dict(zip(vocabulary.tokens, vocabulary.counts.tolist(), strict=True))
+    larger = Vocabulary.from_counts({**before, **{entry.word: 0 for entry in new.entries}})
     table = dict(run.folder.plan)
     if isinstance(decoder, Decoder):  # None takes a setting out
         settings = {**table["decoder"], **decoder.room_for_words()}

@@ -221,7 +221,7 @@ def no_words(task: str) -> str:
 
 
 def plan_of_run(folder: RunFolder, table: Mapping[str, Any] | None = None) -> Plan:
-    """Return the plan of a run, or of a ``table`` made from it. CheckpointError: it is unreadable. ConfigError: no such class."""
+    """Return the plan of a run, or of a ``table`` made from it. CheckpointError: it is unreadable. ConfigError: no class."""
     where, wanted = f"{folder.path}/plan.json", folder.plan if table is None else table
     for slot in VARIANTS:
         keys = wanted.get(slot)

@@ -303,11 +303,8 @@ class RunFolder:
     def forget_metrics_after(self, step: int, epochs: int) -> list[dict[str, Any]]:
         """Drop the lines of steps and epochs that will be repeated by a run resumed at ``step`` after ``epochs`` epochs; return
         the other lines. A checkpoint at the last step of an epoch can be from before or after the end of the epoch."""
-        kept = [
-            record
-            for record in self.metrics()
-            if record["step"] <= step and (record["kind"] != "EpochReport" or record["epoch"] <= epochs)
-        ]
+        before = [record for record in self.metrics() if record["step"] <= step]
+        kept = [record for record in before if record["kind"] != "EpochReport" or record["epoch"] <= epochs]
         lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in kept)
         replace_file(self.path / "metrics.jsonl", lines.encode())
         return kept

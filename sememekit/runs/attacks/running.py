@@ -248,9 +248,8 @@ class OpenAttack(NamedTuple):
         table["attack"]["constraints"] = "standard"
         strict, names = read_attack_plan(table, "standard"), {part.name for part in plan.constraints}
         added = strict.model_copy(update={"constraints": tuple(part for part in strict.constraints if part.name not in names)})
-        checks = dict(
-            zip([part.name for part in added.constraints], build_constraints(added, self.parts.resources), strict=True)
-        )
+        built = build_constraints(added, self.parts.resources)
+        checks = dict(zip([part.name for part in added.constraints], built, strict=True))
         found = dict.fromkeys([*checks, "any"], 0) if checks else {}
         for result in results:
             if not checks or result.adversarial is None:
