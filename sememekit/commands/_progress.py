@@ -120,13 +120,6 @@ class TrainingProgress:
                 pass  # the subcommand reports a stop, with what to type next
 
 
-@contextmanager
-def training_progress(quiet: bool, verbose: bool = False) -> Iterator[TrainingProgress]:
-    """Yield the display of a training, which appears before torch is imported."""
-    with progress_bars(quiet or verbose) as show:
-        yield TrainingProgress(show, quiet, verbose)
-
-
 def epoch_line(report: Any) -> str:
     """Return a line on a finished epoch."""
     valid = ", ".join(

@@ -54,9 +54,8 @@ def command(
 
     if is_published(run):
         refuse({"overlay": overlay}, f"changes the graph that a run keeps, and {run} keeps none; leave it out")
-        refuse(
-            {"word": word, "right": right}, f"takes a run; for {run} type: sememekit tag {run} --words WORD --source LEXICON"
-        )
+        instead = f"sememekit tag {run} --words WORD --source LEXICON"
+        refuse({"word": word, "right": right}, f"takes a run; for {run} type: {instead}")
         mean = "valid" if mean is None and data is None else mean  # the few words that ship have no useful counts
     loaded = load_run(run, which=which, device=device, sources=sources, data=data)
     takers = {kind: [*functions, *_FURTHER.get(kind, ())] for kind, functions in EXPLAINERS.items()}

@@ -16,7 +16,7 @@ import typer
 from sememekit.commands import _options as shared
 from sememekit.commands._options import fail_usage, option, variant_option
 from sememekit.commands._printing import hint, leave_stopped, print_fields, print_json, print_table, remark, say
-from sememekit.commands._progress import epoch_line, progress_bars, training_progress
+from sememekit.commands._progress import TrainingProgress, epoch_line, progress_bars
 from sememekit.commands._typed_table import check_vectors, typed_table
 from sememekit.config import settings_typed_as_options
 from sememekit.decoders import DECODERS
@@ -128,7 +128,7 @@ def command(
         follows = ranks is not None and not ranks.leads
         quiet = quiet or follows
         hint(f"metrics: {out}/metrics.jsonl", quiet)
-        show = held.enter_context(training_progress(quiet, verbose))
+        show = TrainingProgress(held.enter_context(progress_bars(quiet or verbose)), quiet, verbose)  # before torch is imported
         trained: list[Any] = []
 
         def reported(report: Any) -> None:

@@ -79,12 +79,11 @@ class Place:
 
 
 class Shelf:
-    """The recipes below a folder and in the user's own files. Each file is read once.
+    """The recipes below a folder (default: the shipped ones) and in the user's own files. Each file is read once.
 
     A file ``paper/table.toml`` is the recipe ``paper/table``; its row ``[row.NAME]`` is the recipe ``paper/NAME``."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """``folder``: default: the shipped recipes."""
         self.folder = folder or resources_folder() / "recipes"
         self._files: dict[Path, RecipeFile] = {}
 

@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -93,8 +93,7 @@ def train_seeds(
     if not resume:
         sources_of(read_plan(whole, "the plan"))  # what every seed lacks is told before there is a folder
     tables = {f"seed-{seed}": _with_seed(table if seed in begun else whole, seed) for seed in seeds}
-    with ExitStack() as held:
-        asked_to_stop = should_stop or held.enter_context(stop_signals(patient=True))
+    with stop_signals(patient=True) if should_stop is None else nullcontext(should_stop) as asked_to_stop:
         if not resume:
             out.mkdir(parents=True, exist_ok=True)
             replace_file(kept, sealed(_report(out, whole, (), ())))

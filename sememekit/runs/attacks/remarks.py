@@ -12,20 +12,19 @@ from sememekit.runs.attacks.victims import NamedVictim
 from sememekit.sememes import open_lexicons
 
 
-def notes(plan: AttackPlan, named: NamedVictim, told: Iterable[str]) -> list[str]:
-    """List what an attack skipped or did not check; ``told`` has the notes of its constraints."""
+def notes(plan: AttackPlan, named: NamedVictim, told: Iterable[str]) -> Iterator[str]:
+    """Yield what an attack skipped or did not check; ``told`` has the notes of its constraints."""
     names = [part.name for part in plan.constraints]
-    found = [f"constraints {plan.attack.constraints}: {', '.join(names) if names else 'everything may change'}"]
+    yield f"constraints {plan.attack.constraints}: {', '.join(names) if names else 'everything may change'}"
     if plan.attack.constraints == "none" and not {"stop_words", "protected"} & set(names):
-        found.append("stop words, marks, numbers and negations may change")
+        yield "stop words, marks, numbers and negations may change"
     if "part_of_speech" in names and (unchecked := _part_of_speech(plan)):
-        found.append(unchecked)
-    found += told
+        yield unchecked
+    yield from told
     if named.victim.words is None and plan.attack.known_words:
-        found.append("known-words filter off: the victim names no words (attribute words), so substitutes may be new to it")
+        yield "known-words filter off: the victim names no words (attribute words), so substitutes may be new to it"
     elif not plan.attack.known_words:
-        found.append("known-words filter off: attack.known_words is false")
-    return found
+        yield "known-words filter off: attack.known_words is false"
 
 
 def warnings(plan: AttackPlan, coverage: Coverage, results: Sequence[ExampleResult]) -> Iterator[str]:
