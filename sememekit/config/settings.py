@@ -53,9 +53,7 @@ class Record(BaseModel):
 class Settings(BaseModel):
     """Base of every settings class. Defaults are defined once, in the class that the settings configure."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(**Record.model_config, use_attribute_docstrings=True)
 
     only_with: ClassVar[Mapping[str, OnlyWith]] = {}
     """key -> condition for reading it (default: always). Entries of base classes hold, too."""
