@@ -27,7 +27,6 @@ from sememekit.text.reading import FaultCounter, read_named
 
 Words = Sequence[str]
 
-
 MODEL: Final = "model"
 
 

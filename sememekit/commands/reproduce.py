@@ -19,7 +19,6 @@ from sememekit.signals import Stopped, stop_signals
 if TYPE_CHECKING:
     from sememekit.claims.verdict import ClaimResult
 
-
 complete_claim = completing(load_claims)
 _CLAIM = argument("[CLAIM]...", "Claims: their names in 'reproduce list'.", autocompletion=complete_claim)
 Claims = Annotated[list[str] | None, _CLAIM]

@@ -39,7 +39,6 @@ EXAMPLES = (
     "sememekit train --from runs/sdlm --recipe mixture/finetune --out runs/tuned",
 )
 
-
 FORMER = settings_typed_as_options()  # options of other programs -> our setting
 
 

@@ -87,7 +87,6 @@ def unread(settings: Settings, where: str) -> list[str]:
 
 SettingsType = TypeVar("SettingsType", bound=Settings)
 
-
 NAMES_ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
     "bptt": ("chunk_length",),
     "bsz": ("batch_size",),

@@ -28,7 +28,6 @@ LSTMState = tuple[Tensor, Tensor]
 
 _MOST_GAPS: Final = 100  # most vectors for each used sememe; more mean that the numbers are not indices of a table
 
-
 _NO_WORDS: Final = cast(Vocabulary, Words((), np.zeros(0, dtype=np.int64)))
 
 

@@ -134,7 +134,6 @@ _VIEWS: Final[Mapping[type[Any], Callable[[Any], Parts]]] = {
     ComparisonReport: _texts,
 }
 
-
 NAMES: Final = {
     "rise": "gain (probability minus mean)",
     "mass": "probability",

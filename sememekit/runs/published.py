@@ -38,7 +38,6 @@ from sememekit.training import RunFolder
 
 LEAST: Final = 0.01  # prefixes of words below this probability are not extended: longer words have probability zero
 
-
 _held: list[TemporaryDirectory[str]] = []  # temporary folders, which are removed when the process ends
 
 

@@ -18,7 +18,6 @@ state, and (B K,) the position with the largest attention weight.
 Every tensor of the state has B K rows, grouped by example; every tensor of the memory has B. A vocabulary with fewer than C
 words is returned whole. Log-probabilities and ids are overwritten."""
 
-
 SEARCH: Final = 2
 """Version of the stopping rule, for signatures (version 1 stopped at K finished hypotheses)."""
 

@@ -34,7 +34,6 @@ from sememekit.sememes.word_entry import LexiconSource, SenseEntry, WordEntry
 FORMAT = "sememekit sememe graph"
 VERSION = 1
 
-
 Records = tuple[tuple[WordEntry, ...], str, tuple[LexiconSource, ...], tuple[str, ...]]
 """The content of a graph file as ``SememeGraph`` takes it: words, the fingerprint of the vocabulary, lexicons, history."""
 

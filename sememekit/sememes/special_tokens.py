@@ -17,7 +17,6 @@ PRIVATE = (UNKNOWN, END, "<s>", "</s>", "<bos>", "<pad>")
 """Tokens with one sememe, which has the name of the token. Words without annotation share the sememe of ``<unk>``, as in the
 released headline code. The last four tokens are not in the released table."""
 
-
 RuleSememe = tuple[str, ...]
 """A sememe of a rule: its English and Chinese name, then further Chinese names in lexicons, best first."""
 CARDINAL = ("cardinal", "基数", "基", "数词", "数目", "数字", "数")

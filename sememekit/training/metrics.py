@@ -75,7 +75,6 @@ class StopReport:
 
 Report = StepReport | EpochReport | ChangeReport | StopReport
 
-
 CLUSTER_UPDATE: Final = "ClusterUpdate"  # the kind of the line that ``cluster-update`` adds
 
 _KINDS: Final = {kind.__name__: TypeAdapter(kind) for kind in (StepReport, EpochReport, ChangeReport)}

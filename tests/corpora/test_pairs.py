@@ -105,7 +105,7 @@ def test_training_pairs_of_a_divided_file_that_are_held_out_too_are_left_out(tmp
     once = preprocess("gigaword", records(tmp_path / "once.jsonl", rows[:40]), tmp_path / "apart").signature.examples
     assert once is not None
     assert once.left_out == {}, "nothing is left out for itself"
-    with pytest.raises(DataError, match=r"too few to divide .*training example that occurs in valid or test: "):
+    with pytest.raises(DataError, match=r"too few examples to divide, .*training example that occurs in valid or test: "):
         preprocess("gigaword", records(tmp_path / "same.jsonl", rows[:1] * 200), tmp_path / "nothing")
 
 

@@ -87,6 +87,7 @@ def test_sentences_have_the_effects_of_claims(name: str, claim: str, sentence: s
     ("name", "claim"),
     [
         ("attacks", "cell-harder-to-attack-than-wordnet-neighbours"),
+        ("attacks", "bigru-cell-harder-to-attack-neighbours"),
         ("sdlm", "sdlm-hownet-below-shuffled"),
         ("sememe-rnn", "wikitext2-lstm-cell-below-lstm"),
     ],

@@ -23,6 +23,8 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 if BROWSER is None:
     pytest.skip(MISSING, allow_module_level=True)
 
+expect = playwright.expect
+expect.set_options(timeout=20_000)
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 QUIET += ["--disable-component-update", "--disable-sync"]
 VIEWS = {
@@ -84,13 +86,13 @@ def test_next_words_follow_every_keystroke(window: Window) -> None:
     assert "%" in before
     page.get_by_label("Context").fill("我 买")
     page.wait_for_function("before => document.querySelector('tbody tr').innerText !== before", arg=before)
-    assert page.get_by_role("heading", name="More probable sememes").is_visible()
+    expect(page.get_by_role("heading", name="More probable sememes")).to_be_visible()
     assert "context=%E6%88%91+%E4%B9%B0" in page.url
     page.get_by_label("Context").fill("xyzzy")
     page.get_by_role("alert").filter(has_text="the model knows none of the words").wait_for()
     page.get_by_label("Context").fill("<img src=x onerror=alert(1)> 我")
     page.get_by_role("table").first.wait_for()
-    assert page.locator("main img").count() == 0
+    expect(page.locator("main img")).to_have_count(0)
 
 
 def test_a_text_is_a_heat_map_and_a_word_tells_more(window: Window) -> None:
@@ -101,7 +103,7 @@ def test_a_text_is_a_heat_map_and_a_word_tells_more(window: Window) -> None:
     assert float(token.evaluate("node => parseFloat(node.style.getPropertyValue('--heat'))")) > 0
     token.click()
     page.get_by_role("heading", name="Expected instead").wait_for()
-    assert page.get_by_role("heading", name="Senses in this sentence").is_visible()
+    expect(page.get_by_role("heading", name="Senses in this sentence")).to_be_visible()
     even = page.locator(".bar b").first
     assert even.evaluate("node => node.style.getPropertyValue('--even')").startswith("33.3")
     token.press("ArrowLeft")
@@ -114,32 +116,34 @@ def test_a_sememe_opens_its_words_and_a_word_its_annotation(window: Window) -> N
     chip.click()
     panel = page.get_by_role("complementary", name="水果")
     panel.get_by_role("heading", name="Words with this sememe").wait_for()
-    assert panel.get_by_role("button", name="植物").is_visible(), "a neighbour"
+    expect(panel.get_by_role("button", name="植物"), "a neighbour").to_be_visible()
     panel.get_by_role("button", name="梨").click()
     panel = page.get_by_role("complementary", name="梨")
     panel.get_by_role("heading", name="Senses").wait_for()
     page.keyboard.press("Escape")
-    assert panel.is_hidden()
+    expect(panel).to_be_hidden()
     assert page.evaluate("document.activeElement.textContent") == "水果", "the focus returns"
 
 
 def test_a_sememe_is_switched_and_a_sense_written(window: Window, bench: Bench) -> None:
     page = window.open("annotation")
     brand = page.get_by_role("button", name="品牌", exact=True)
-    assert brand.get_attribute("aria-pressed") == "true"
+    expect(brand).to_have_attribute("aria-pressed", "true")
     brand.click()
     page.get_by_role("heading", name="What the changes do").wait_for()
     brand = page.get_by_role("button", name="品牌", exact=True)
-    assert brand.get_attribute("aria-pressed") == "false"
+    expect(brand).to_have_attribute("aria-pressed", "false")
     question = ScoreQuestion(run="sdlm", text="我 吃 苹果 。", changes=[GivenChange(sense="苹果#2", remove=["品牌"])])
     expected = scores(bench, question)
     assert expected.perplexity_overlay != expected.perplexity
-    shown = [float(one) for one in page.locator(".figures dd").all_inner_texts()]
+    figures = page.locator(".figures dd")
+    expect(figures).to_have_count(2)
+    shown = [float(one) for one in figures.all_inner_texts()]
     assert shown == pytest.approx([expected.perplexity, expected.perplexity_overlay], rel=1e-4)
     assert "→" in page.get_by_role("row").last.inner_text()
     page.get_by_label("Word", exact=True).fill("无名")
     page.get_by_role("button", name="Show").click()
-    assert page.get_by_text("A further sense of a word needs training.").is_visible()
+    expect(page.get_by_text("A further sense of a word needs training.")).to_be_visible()
     sense = page.get_by_role("group", name="无名#1")
     sense.get_by_label("Add a sememe").fill("机器")
     sense.get_by_role("button", name="Add", exact=True).click()
@@ -178,7 +182,7 @@ def test_a_label_is_explained_attacked_and_its_substitutes_rated(window: Window,
     page.get_by_role("rowheader", name="cinema").wait_for()
     word = page.get_by_role("button", name="电影, +").first
     word.click()
-    assert page.locator(".heat .token").count() == 5
+    expect(page.locator(".heat .token")).to_have_count(5)
     page.get_by_role("button", name="Attack this text").click()
     page.get_by_role("main").get_by_text("The label changed. cinema → other").wait_for()
     assert page.locator("ins.changed").first.inner_text()
@@ -196,14 +200,14 @@ def test_a_text_is_written_for_a_source_with_its_alternatives(window: Window) ->
     page = window.open("writing")
     words = page.locator(".heat button.token")
     words.first.wait_for()
-    assert words.all_inner_texts() == WRITTEN[0].split()
+    expect(words).to_have_text(WRITTEN[0].split())
     rows = page.get_by_role("table").first.get_by_role("row")
-    assert rows.count() == 6
+    expect(rows).to_have_count(6)
     assert rows.nth(1).inner_text().startswith(WRITTEN[0])
     words.first.click()
     page.get_by_role("heading", name="Where the attention lay").wait_for()
-    assert page.locator("span.token").all_inner_texts() == LINES[0].split()
-    assert page.get_by_role("heading", name="More probable sememes").is_visible()
+    expect(page.locator("span.token")).to_have_text(LINES[0].split())
+    expect(page.get_by_role("heading", name="More probable sememes")).to_be_visible()
     page.get_by_label("Source text").fill(LINES[1])
     page.wait_for_function("text => document.querySelector('.heat').innerText.includes(text)", arg=WRITTEN[1].split()[1])
 
@@ -212,15 +216,15 @@ def test_two_runs_stand_side_by_side_and_the_link_has_everything(window: Window,
     page = window.open("context")
     page.get_by_label("Beside it").select_option("softmax")
     page.get_by_role("heading", name="softmax").wait_for()
-    assert page.get_by_text("it has no senses").is_visible()
+    expect(page.get_by_text("it has no senses")).to_be_visible()
     page.get_by_label("Context").fill("人 买")
     page.get_by_label("Language").select_option("zh")
     page.get_by_role("tab", name="意外度").wait_for()
     other = Window(browser, address)
     other.page.goto(page.url)
     other.page.get_by_role("heading", name="softmax").wait_for()
-    assert other.page.get_by_label("上文").input_value() == "人 买"
-    assert other.page.locator("html").get_attribute("lang") == "zh-Hans"
+    expect(other.page.get_by_label("上文")).to_have_value("人 买")
+    expect(other.page.locator("html")).to_have_attribute("lang", "zh-Hans")
     other.context.close()
     page.go_back()
 
@@ -253,7 +257,7 @@ def test_the_tabs_are_worked_by_keys(window: Window) -> None:
     for name in ("Surprisal", "Annotation", "Characters", "Classifier", "Writing", "Next words"):
         page.keyboard.press("ArrowRight")
         tab = page.get_by_role("tab", name=name)
-        assert tab.get_attribute("aria-selected") == "true"
+        expect(tab).to_have_attribute("aria-selected", "true")
         assert page.evaluate("document.activeElement.id") == tab.get_attribute("id")
     page.keyboard.press("End")
     assert "view=writing" in page.url

@@ -127,7 +127,7 @@ class ExampleCorpus(Corpus):
         why = why and f" ({why})"
         if source.split is None and (sum(counts.values()) < smallest or not counts["train"]):
             raise DataError(
-                f"{source.path}: {sum(counts.values())} examples are too few to divide{why}; give --valid and --test files"
+                f"{source.path}: too few examples to divide, {sum(counts.values()):,}{why}; give --valid and --test files"
             )
         if source.split in (None, "train"):
             self._frozen = self._frozen or source.path == (self._files.get("train") or self._files[None])[-1]
