@@ -31,8 +31,8 @@ class WordFit:
     logarithm of its count, and a constant. W minimises sum_w c_w / (c_w + 10) |x(w) - W f(w)|^2 + ridge |W|^2 over the words of
     the model; the weights depend on counts c_w, since vectors of rare words are noisy.
 
-    ``graph`` has the senses of V' words, new words included; ``counts`` (V',) those of each word, for new words assumed;
-    ``known`` (V',) is the mask of the words of the model."""
+    ``graph`` has the senses of V' words, new words included; ``counts`` (V',) has the count of each word, assumed for new
+    words; ``known`` (V',) is the mask of the words of the model."""
 
     def __init__(self, graph: SememeGraph, counts: NDArray[np.int64], known: NDArray[np.bool_]) -> None:
         self._entries, self._counts, self._graph = list(graph.entries()), counts, graph
