@@ -70,6 +70,10 @@ SENTENCES = [
     ("headlines", "self-organized-duc", "is {} % below the softmax ({} to {})"),
     ("sdlm", "sdlm-left-below-symmetric", "perplexity is {} % lower ({} to {})"),
     ("README", "lattice-l2-below-baseline", "chunks of two words raise it by {} %"),
+    ("lattice", "pku-segmentation", "It is {} % above matching with the 5,307 words of the open lexicon ({} to {})"),
+    ("lattice", "pku-segmentation-hownet2000", "is {} % below matching with the 53,335 words of HowNet 2000 ({} to {})"),
+    ("lattice", "pku-segmentation-list", "It is {} % below matching with the 126,739 words of the list of HowNet ({} to {})"),
+    ("output-layers", "tree-above-softmax", "Huffman's tree is {} % above the untied softmax ({} to {})"),
 ]
 """Page, claim, and the sentence with its effect and interval, without signs."""
 
