@@ -10,7 +10,6 @@ from typing import Any, Final
 from sememekit.claims.claims import claims_folder
 from sememekit.jobs.reproduce import judged
 from sememekit.reports.ledger import COLUMNS, row
-from sememekit.reports.ledger import table as markdown_table
 
 RESULTS: Final = Path(__file__).resolve().parents[1] / "docs" / "results" / "claims"
 MARK: Final = re.compile(r"<!-- verdicts: ([\w-]+) -->")
@@ -25,5 +24,7 @@ def table(paper: str) -> str:
     """The claims of ``resources/claims/PAPER.toml``, each with the verdict that the ledger has, as Markdown."""
     names = list(tomllib.loads((claims_folder() / f"{paper}.toml").read_text(encoding="utf-8"))["claim"])
     claims = judged(Path("nowhere"), names, False, RESULTS)
-    cells = [(statement, claim.source, *rest) for claim in claims for statement, *rest in [row(claim)]]
-    return markdown_table((COLUMNS[0], "where", *COLUMNS[1:]), cells)
+    rows = [(statement, claim.source, *rest) for claim in claims for statement, *rest in [row(claim)]]
+    columns = (COLUMNS[0], "where", *COLUMNS[1:])
+    lines = [" | ".join(cell.replace("|", "/") for cell in cells) for cells in (columns, ["---"] * len(columns), *rows)]
+    return "\n".join(f"| {line} |" for line in lines)

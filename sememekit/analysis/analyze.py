@@ -120,7 +120,7 @@ def analyze(
     dialogue models: contexts of all target words and end marks. Arguments as ``sememekit analyze --help``; default data: the
     first run's. Raises ConfigError: the task predicts no words, or not even two contexts fit into ``memory``. Raises DataError:
     data absent or without the split, or another vocabulary."""
-    opened = [Run.open(one) for one in (run, *([] if other is None else [other]))]
+    opened = [Run.open(one) for one in (run, other) if one is not None]
     tasks = [predictor(loaded.task, "analyze") for loaded in opened]
     prepared = opened[0].data(data)
     prints = [run.vocabulary.fingerprint for run in opened]
@@ -136,8 +136,7 @@ def analyze(
     text = PredictedText(tasks[0], prepared, split)
     predictions, num_words = len(text.words), len(prepared.vocabulary)
     rows, by_blocks, reason = _rows(predictions, num_words, contexts, memory)
-    generator = np.random.default_rng(seed)
-    chosen = np.sort(generator.choice(predictions, rows, replace=False)) if rows < predictions else np.arange(predictions)
+    chosen = np.sort(np.random.default_rng(seed).choice(predictions, rows, replace=False))
     nats, analyses = [], []
     for number, (loaded, task) in enumerate(zip(opened, tasks, strict=True), start=1):
         each, hidden = read_contexts(task, text, chosen, partial(progress, f"reading with run {number}"))

@@ -22,7 +22,6 @@ from sememekit.runs.classifier import load_classifier
 from sememekit.runs.run import OfRun, Run
 from sememekit.tasks.base import require
 from sememekit.tasks.classifier import TextClassifier
-from sememekit.training import autocast
 
 LENGTHS: Final = (1, 11, 16, 21, 31, 51, 101)
 """The lower bounds of the groups of lengths, in tokens of all texts of an example."""
@@ -118,8 +117,7 @@ def analyze_labels(
     lack the split, have no labels, or one of the runs has another vocabulary."""
     if contexts < 1 or top < 1:
         raise ConfigError(f"analyze: --contexts and --top must be 1 at least, given {contexts} and {top}")
-    chosen_runs = (run, *([] if other is None else [other]))
-    classifiers = [load_classifier(one, command="analyze") for one in chosen_runs]
+    classifiers = [load_classifier(one, command="analyze") for one in (run, other) if one is not None]
     prepared = classifiers[0].run.data(data)
     summary = prepared.signature.examples
     models = []
@@ -131,7 +129,7 @@ def analyze_labels(
                 f"{prepared.vocabulary.fingerprint}; two runs can be compared only where both were trained on the same data"
             )
         examples = task.examples(prepared, split)
-        with autocast(classifier.run.device, classifier.run.plan.run.dtype):
+        with classifier.run.autocast():
             progress(f"reading with run {number}", 0, None)
             probabilities = task.probabilities([examples.texts(number) for number in range(len(examples))])
         models.append((classifier.run, task, probabilities.argmax(1)))

@@ -30,7 +30,6 @@ Points = tuple[tuple[float, float, float], ...]
 """Validation curve of a run: for each epoch the updates and CPU seconds so far, and the metric."""
 Columns = Sequence[Sequence[int]]
 """Positions of the runs of each side in the list of all runs."""
-_NOTHING: Final = Interval(value=None)
 
 
 class SideDifference(Record):
@@ -123,13 +122,9 @@ def compare(
 ) -> RunsComparison:
     """Perplexities of models on one text, or accuracies on the same examples, with differences from the first.
 
-    Args:
-        sides: two or more, each as ``runs_of`` takes it.
-        split, data, batch_size, device, dtype, which, progress: as ``evaluate_ppl`` takes them; no batch size for classifiers.
-
-    Raises:
-        ConfigError: one side, a run in two places, language models beside classifiers, or runs whose signatures differ.
-        CheckpointError, DataError: as ``evaluate_ppl``."""
+    ``sides`` are two or more, each as ``runs_of`` takes it; other arguments as ``evaluate_ppl``, without a batch size for
+    classifiers. Raises ConfigError: one side, a run in two places, language models beside classifiers, or runs whose signatures
+    differ. Raises CheckpointError, DataError: as ``evaluate_ppl``."""
     sides = [sides] if isinstance(sides, Path | str) else sides
     paths = [runs_of(side) for side in sides]
     flat = [path for side in paths for path in side]
@@ -146,7 +141,7 @@ def compare(
     scoring = texts[0].scoring
     scale = SCALES[scoring.figure]
     curves = [_curve(run.folder, scale) for run in runs]
-    values_UC, counts_UC = (np.stack(part, axis=1) for part in zip(*(one.sums.units() for one in texts), strict=True))
+    values_UC, counts_UC = (np.stack(part, axis=1) for part in zip(*(one.sums.units[0] for one in texts), strict=True))
     measures = [
         _tested(TEST if which == "best" else TEST_LAST, scale, values_UC, counts_UC, columns, seed),
         _at_equal_budget(UPDATES, scale, curves, columns, 0),
@@ -225,7 +220,7 @@ def _at_equal_budget(name: str, scale: Scale, curves: Sequence[Points], columns:
     budget, (first, *others) = at_equal_budget(sides, scale.higher)
     found = [_measure(name, scale, budget, first or [], None)]
     for own in others:
-        seeds = scale.shown(intervals.seed_difference(first, own) if first and own else _NOTHING)
+        seeds = scale.shown(intervals.seed_difference(first, own) if first and own else Interval(value=None))
         found.append(_measure(name, scale, budget, own or [], SideDifference(sentences=None, seeds=seeds, both=None)))
     return found
 

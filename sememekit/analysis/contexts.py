@@ -21,9 +21,7 @@ CONTEXT_WORDS: Final = 40
 class PredictedText:
     """The predicted words: a stream, or the targets of pairs one after the other, each with its end.
 
-    Attributes:
-        words: (P,) the word of each prediction, in the order of the text.
-        columns: number of columns in which a stream is read; 1 for pairs."""
+    ``words`` (P,) has the word of each prediction, in order. ``columns``: number of columns of a stream; 1 for pairs."""
 
     def __init__(self, task: Predictor, data: PreparedData, split: str) -> None:
         self.data, self._split, self.is_pairs = data, split, declares(task, TextWriter)

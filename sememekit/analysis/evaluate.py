@@ -78,8 +78,7 @@ class WrittenMetrics(MetricsReport):
     words: float
     """Mean length of the best texts."""
     unknown: float
-    """Share of ``<unk>`` among the words that the search chose. With ``task.search.unknown=replace`` it is the share of words
-    that were copied from the source instead."""
+    """Share of ``<unk>`` among the words of the search; with ``unknown=replace``, of words copied from the source."""
     cut_sources: int
     """Number of sources with more words than the model reads (``task.read_words``)."""
     source_words: int
@@ -106,13 +105,10 @@ def evaluate(
 ) -> MetricsReport:
     """The metrics of the task: ``LabelMetrics``, ``WrittenMetrics``, or ``MetricsReport`` for any other task.
 
-    Args:
-        overrides: for a model that writes texts, ``task.search.KEY=VALUE`` in place of the settings of run and data set.
-        texts: for such a model, the output file: a JSON object on each line with source, texts and references.
-
-    Raises:
-        ConfigError: another override, a file of another kind at ``texts``, or either option for a task that writes no texts.
-        DataError: as ``evaluate_ppl``; or the data of a model that writes texts have no references."""
+    For a model that writes texts: ``overrides`` are ``task.search.KEY=VALUE`` in place of the settings of run and data set, and
+    ``texts`` is the output file of ``write_texts_file``. Raises ConfigError: another override, a file of another kind at
+    ``texts``, or either option for a task that writes no texts. Raises DataError: as ``evaluate_ppl``; or the data of a model
+    that writes texts have no references."""
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     prepared = loaded.data(data)
     if (overrides or texts is not None) and not declares(loaded.task, TextWriter):
@@ -204,11 +200,9 @@ class SeedsReport(Record):
     split: str
     seeds: tuple[int, ...]
     figures: dict[str, SeedsFigure]
-    """The figures by the name of the metric: perplexity; accuracy and macro F1 of a classifier; ROUGE or BLEU of a model that
-    writes; and what any other task names."""
+    """The figures by metric: perplexity; accuracy and macro F1; ROUGE or BLEU; and what any other task names."""
     signature: str | None
-    """Signature of all runs, without settings of a cache or dynamic evaluation that was tuned for each run; None if the task
-    has no signatures."""
+    """Signature of all runs, without a cache or dynamic evaluation tuned for each run; None if the task has none."""
     reports: tuple[SerializeAsAny[OfRun], ...]
     """The report of each run."""
 
@@ -216,12 +210,8 @@ class SeedsReport(Record):
 def evaluate_seeds(folder: Path, read: Callable[[Path], PerplexityReport | MetricsReport] = evaluate_ppl) -> SeedsReport:
     """Measure each seed of a model, with mean and standard deviation; the runs are opened one after the other.
 
-    Args:
-        read: the measurement of each run, such as ``partial(evaluate_ppl, split="valid", batch_size=1)`` or ``evaluate``.
-
-    Raises:
-        CheckpointError: no such runs, or one without a checkpoint.
-        ConfigError: signatures of the runs differ; and the errors of ``read``."""
+    ``read`` measures a run, such as ``partial(evaluate_ppl, split="valid", batch_size=1)`` or ``evaluate``. Raises
+    CheckpointError: no such runs, or one without a checkpoint. Raises ConfigError: signatures differ; and as ``read``."""
     if not (runs := seed_runs(folder)):
         raise CheckpointError(f"{folder} is no folder of runs seed-1, seed-2, ...; give one that 'train --seeds' wrote")
     reports = []

@@ -1,6 +1,5 @@
 """``sememekit evaluate-ppl``: the perplexity of a text under trained models, by one protocol, with paired intervals."""
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from sememekit.config import Record
 from sememekit.errors import ConfigError
 from sememekit.measure import Perplexity, Tally, perplexity_of
 from sememekit.measure.intervals import RESAMPLES, Interval, ratio_difference_intervals
+from sememekit.measure.sides import SCALES
 from sememekit.progress import Progress, silent
 from sememekit.protocols.adaptation import Adaptation, AdaptationReport
 from sememekit.runs.run import OfRun, Run, Which
@@ -80,14 +80,11 @@ def evaluate_ppl(
     Every token of the split except the first is predicted once, in ``batch_size`` columns. The state starts at zero and is
     carried on. Special tokens and ``<unk>`` count like any other word.
 
-    ``by`` groups target words: by their number of senses (Table 2, Gu et al. 2018) or the mean number of sememes of their
-    senses (Table 3), with a row for words without annotation; by training count; or by sememes among words of similar counts.
-    It can also group sentences by labels: those that ``preprocess --column`` kept, or ``labels``, a file with a label on each
-    line. ``batch_size`` None is the batch size of the training, or 1 with an ``adaptation`` (cache, dynamic evaluation, or
-    both). The run is not changed; dynamic evaluation stores gradient statistics in its folder. Other arguments as ``sememekit
-    evaluate-ppl --help``. Raises ConfigError: the task predicts no words, or ``by`` is given and there is no graph. Raises
-    DataError: the data are absent, lack the split, or have another vocabulary. Raises GraphError: the graph is of another
-    vocabulary."""
+    ``by`` groups target words or sentences (docs/perplexity.md). ``batch_size`` None is the batch size of the training, or 1
+    with an ``adaptation`` (cache, dynamic evaluation, or both). The run is not changed; dynamic evaluation stores gradient
+    statistics in its folder. Other arguments as ``sememekit evaluate-ppl --help``. Raises ConfigError: the task predicts no
+    words, or ``by`` is given and there is no graph. Raises DataError: the data are absent, lack the split, or have another
+    vocabulary. Raises GraphError: the graph is of another vocabulary."""
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     texts = open_texts([loaded], TextReading(split, data, batch_size, adaptation), "evaluate-ppl", grouped=bool(by))
     used = _common_graph([loaded], graph)
@@ -104,7 +101,7 @@ def report_of(scored: RunText, graph: SememeGraph | None, kinds: Sequence[WordKi
     size = data.signature.splits[split]
     groups: dict[str, tuple[GroupPerplexity, ...]] = {}
     for place, kind in enumerate(kinds, start=1):
-        nats, counts = sums.units(place)
+        nats, counts = sums.units[place]
         tally = sums.of(kind.words) if kind.units is None else Tally(float(nats.sum()), int(counts.sum()))
         row = GroupPerplexity(
             name=kind.name,
@@ -210,10 +207,8 @@ def compare_ppl(
 
     One graph groups the words for all models (default: the graph of the runs; with an overlay, before the change).
 
-    With an overlay, a file that ``lookup --change`` wrote, all weights stay as they were trained: the gate and the weights of
-    bases of each sememe, the bias of each sense. The overlay changes the gates that multiply a sense, and the constant C for
-    its number of sememes. So the normaliser of every prediction changes, too. A sememe encoder reads the new sum of the word's
-    sememes. The result is an ``OverlayComparison``.
+    With an overlay, a file that ``lookup --change`` wrote, all weights stay as they were trained (docs/lexicons.md has what
+    changes). The result is an ``OverlayComparison``.
 
     Raises ConfigError: one run, runs with different signatures or dtypes, or groups by different graphs; for an overlay, the
     model reads no graph, read it only when it was built, or never trained an added sememe. Raises CheckpointError, DataError,
@@ -230,13 +225,10 @@ def compare_ppl(
     if changes and first.graph is not None:
         kinds = [*changed_kinds(changes, first.graph.words), *kinds]
     score_texts(texts, kinds, progress)
-    if changes:
-        reports = [report_of(one, one.run.graph) for one in texts]
-    else:
-        reports = [report_of(one, used or one.run.graph, kinds) for one in texts]
+    reports = [report_of(one, one.run.graph) if changes else report_of(one, used or one.run.graph, kinds) for one in texts]
     listed: list[dict[str, Any]] = [{"grouping": "all", "name": "all words", "of_which": False}]
     listed += [{"grouping": kind.grouping, "name": kind.name, "of_which": kind.of_which} for kind in kinds]
-    sums = [[one.sums.units(place) for one in texts] for place in range(len(listed))]
+    sums = [[one.sums.units[place] for one in texts] for place in range(len(listed))]
     estimates = iter(ratio_difference_intervals([(side, sides[0]) for sides in sums for side in sides[1:]], seed=seed))
     total, rows = reports[0].tokens, []
     for words, sides in zip(listed, sums, strict=True):
@@ -262,9 +254,8 @@ def compare_ppl(
 
 
 def _change(first: float | None, other: float | None, nats: Interval) -> PerplexityChange:
-    relative = {name: None if value is None else math.expm1(value) for name, value in nats.model_dump().items()}
-    apart = None if first is None or other is None else other - first
-    return PerplexityChange(perplexity=apart, nats=nats, relative=Interval(**relative), excludes_zero=nats.leaves_zero_out)
+    apart, relative = None if first is None or other is None else other - first, SCALES["perplexity"].shown(nats)
+    return PerplexityChange(perplexity=apart, nats=nats, relative=relative, excludes_zero=nats.leaves_zero_out)
 
 
 def _common_graph(opened: Sequence[Run], given: Path | None) -> SememeGraph | None:

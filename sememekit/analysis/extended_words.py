@@ -66,12 +66,9 @@ def compare_extended(
     Before, p(w) = p(<unk>) share(w). The sum of the shares is as in the extended run; it is divided equally, by counts, or by a
     character model of the run's words.
 
-    Args:
-        extended: the runs after; the first was extended from ``run``, a further one may have been trained with the words.
-        data: prepared with the words of the first extended run: ``preprocess --vocabulary RUN2``.
-
-    Raises ConfigError: the first was not extended, or a run predicts no words. Raises DataError: data of another vocabulary, or
-    a run with other words."""
+    The first of ``extended`` was extended from ``run``; a further one may have been trained with the words. ``data`` are
+    prepared with the words of the first: ``preprocess --vocabulary RUN2``. Raises ConfigError: the first was not extended, or a
+    run predicts no words. Raises DataError: data of another vocabulary, or a run with other words."""
     before = Run.open(run, device=device)
     others = [Run.open(path, device=device) for path in extended]
     for one in (before, *others):

@@ -41,10 +41,8 @@ class PredictionReport(OfRun):
 class Predictions:
     """Predictions in the order of a file, which is read lazily.
 
-    Attributes:
-        added: words that only a lexicon knows, which the run reads by their sememes.
-        header: whether the first line of the file names its columns; set by the first prediction.
-        lines: number of lines read so far."""
+    ``added`` are words that only a lexicon knows, which the run reads by their sememes; ``header``: whether the first line of
+    the file names its columns, set by the first prediction; ``lines``: number of lines read so far."""
 
     def __init__(self, classifier: Classifier, file: Path | None, errors: str, more: MoreWords | None = None) -> None:
         self.classifier = classifier

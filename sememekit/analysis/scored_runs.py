@@ -61,10 +61,8 @@ def signature_of(scoring: Scoring, data: PreparedData, split: str, tokens: int) 
 
 
 def of_text(signature: str, *, adapted: bool = True) -> str:
-    """A signature without the parts of the model: the rule that sums the paths of a lattice, and intended differences.
-
-    Args:
-        adapted: keep the parts of a cache or dynamic evaluation."""
+    """A signature without the parts of the model: the rule that sums the paths of a lattice, and intended differences. With
+    ``adapted`` the parts of a cache or dynamic evaluation are kept."""
     left_out = _OF_THE_MODEL if adapted else (*_OF_THE_MODEL, *_LEARNED_WHILE_READING)
     return "|".join(part for part in signature.split("|") if part.split(":", 1)[0] not in left_out)
 
@@ -112,12 +110,13 @@ class TextReading:
 
 
 class TextSums:
-    """Sums over a scored text: by target word, by unit (all words, then each of some kinds), and by term of the loss."""
+    """Sums over a scored text: by target word, by unit (``units``: of all words, then of each of some kinds), and by term
+    of the loss."""
 
     def __init__(self, num_units: int, num_words: int, kinds: Sequence[WordKind] = ()) -> None:
         self._nats_V, self._counts_V = np.zeros(num_words), np.zeros(num_words, dtype=np.int64)
         self._chosen: list[WordKind | None] = [None, *kinds]
-        self._units = [(np.zeros(num_units), np.zeros(num_units, dtype=np.int64)) for _ in self._chosen]
+        self.units: list[Sums] = [(np.zeros(num_units), np.zeros(num_units, dtype=np.int64)) for _ in self._chosen]
         self._parts: dict[str, float] = {}
 
     def add(self, scores: UnitScores) -> None:
@@ -126,7 +125,7 @@ class TextSums:
         if words is not None:
             self._nats_V += np.bincount(words, scores.values, minlength=len(self._nats_V))
             self._counts_V += np.bincount(words, minlength=len(self._nats_V))
-        for (values_U, counts_U), kind in zip(self._units, self._chosen, strict=True):
+        for (values_U, counts_U), kind in zip(self.units, self._chosen, strict=True):
             own = slice(None) if kind is None or words is None else kind.words[words]
             if kind is not None and kind.units is not None:
                 own = kind.units[scores.units]
@@ -138,16 +137,12 @@ class TextSums:
     @property
     def total(self) -> Tally:
         """Sums over the whole text: over words if single words have values, otherwise over units."""
-        values, counts = (self._nats_V, self._counts_V) if self._counts_V.any() else self._units[0]
+        values, counts = (self._nats_V, self._counts_V) if self._counts_V.any() else self.units[0]
         return Tally(float(values.sum()), int(counts.sum()))
 
     def of(self, words: npt.NDArray[np.bool_]) -> Tally:
         """The predictions of some words (V,)."""
         return Tally(float(self._nats_V[words].sum()), int(self._counts_V[words].sum()))
-
-    def units(self, kind: int = 0) -> Sums:
-        """Sums by unit, of the whole text or of a kind of words (by its number, from 1)."""
-        return self._units[kind]
 
     @property
     def parts(self) -> dict[str, float] | None:
@@ -156,11 +151,8 @@ class TextSums:
 
 
 class RunText:
-    """A text as one run reads it and, after ``score``, its sums under that run.
-
-    Attributes:
-        scoring: how the task, or a cache or dynamic evaluation, reads the text.
-        num_predictions: the number of tokens; after ``score`` the number of predictions."""
+    """A text as one run reads it and, after ``score``, its sums under that run. ``scoring``: how the task, or a cache or
+    dynamic evaluation, reads the text; ``num_predictions``: the number of tokens, after ``score`` of predictions."""
 
     sums: TextSums
     adaptation: AdaptationReport | None = None
@@ -213,14 +205,9 @@ class RunText:
 def open_texts(
     runs: Sequence[Run], text: TextReading, command: str, *, figures: Sequence[str] = ("perplexity",), grouped: bool = False
 ) -> list[RunText]:
-    """A text as several runs read it; nothing is scored yet.
-
-    Args:
-        grouped: whether words will be grouped.
-
-    Raises:
-        ConfigError: a run without such a figure; different figures, signatures or dtypes; or an unsuitable option.
-        DataError: the data are absent, lack the split, or have another vocabulary."""
+    """A text as several runs read it; nothing is scored yet. ``grouped``: whether words will be grouped. Raises ConfigError: a
+    run without such a figure; different figures, signatures or dtypes; or an unsuitable option. Raises DataError: the data are
+    absent, lack the split, or have another vocabulary."""
     texts = [RunText(run, text, command, figures, grouped) for run in runs]
     for other in texts[1:]:
         check_comparable(texts[0].side, other.side)

@@ -4,7 +4,7 @@ A word is a span of characters, white space left out. It is right if a gold word
 Precision is right / given words, recall is right / gold words, F1 is twice right / (given + gold)."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -119,8 +119,7 @@ def f1_difference(first: WordCounts, second: WordCounts, seed: int = 0) -> Inter
 
 def spans(words: Words) -> list[tuple[int, int]]:
     """Return the first character of every word, and the character after its last."""
-    ends = np.cumsum([0, *map(len, words)]).tolist()
-    return list(pairwise(ends))
+    return list(pairwise(np.cumsum([0, *map(len, words)]).tolist()))
 
 
 def random_words(text: str, rate: float, generator: np.random.Generator) -> list[str]:
@@ -169,13 +168,10 @@ def evaluate_segmentation(
 ) -> SegmentationReport:
     """Compute precision, recall and F1 of words, beside baselines that need no model.
 
-    The model is given each line of ``gold`` without its blanks. Baselines: forward maximum matching with the n-grams of the
-    run's chunk vocabulary, with the words of the text ``words``, and with the words of each of ``lexicons``; random cuts at the
-    rate of the gold boundaries; and single characters. New words are the gold words that ``words`` lacks.
-
-    With ``marks`` "given" the model reads the text with blanks around numbers, Latin letters and punctuation marks. Every
-    segmentation has each of these as one word, as in Sun and Deng 2018. Raises ConfigError: the run is no lattice model, or its
-    tokens are whole words. Raises DataError: a gold file without words."""
+    The model is given each line of ``gold`` without its blanks; docs/lattices.md has the baselines. New words are the gold
+    words that ``words`` lacks. With ``marks`` "given" the model reads the text with blanks around numbers, Latin letters and
+    punctuation marks, which are one word each in every segmentation, as in Sun and Deng 2018. Raises ConfigError: the run is no
+    lattice model, or its tokens are whole words. Raises DataError: a gold file without words."""
     reader = open_reader(run, "eval --segmentation")
     if not reader.finds_words:
         how = reader.run.signature.segmenter
@@ -261,19 +257,12 @@ def split_marks(text: str) -> list[tuple[str, bool]]:
     return [(match[0], match["text"] is None) for match in _STRETCH.finditer("".join(text.split()))]
 
 
-def with_marks(text: str, words: Iterable[str]) -> list[str]:
+def with_marks(text: str, words: Words) -> list[str]:
     """Return the segmentation ``words`` of ``text`` with every mark as one word, and no word across its edges."""
-    ends, place = set(), 0
-    for word in words:
-        place += len(word)
-        ends.add(place)
-    place = 0
+    ends, place, bare = {0, *(end for _, end in spans(words))}, 0, "".join(text.split())
     for stretch, is_mark in split_marks(text):
-        ends.add(place)
         if is_mark:
             ends -= set(range(place + 1, place + len(stretch)))
         place += len(stretch)
         ends.add(place)
-    cuts = sorted(ends | {0})
-    bare = "".join(text.split())
-    return [bare[begin:end] for begin, end in pairwise(cuts)]
+    return [bare[begin:end] for begin, end in pairwise(sorted(ends))]

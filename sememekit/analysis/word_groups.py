@@ -115,12 +115,9 @@ def word_kinds(by: str, trained: npt.NDArray[np.int64], graph: SememeGraph | Non
     """The kinds of words of a grouping; ``frequency`` and ``sememes-at-frequency`` leave out empty kinds.
 
     By ``senses`` and ``sememes``: annotated words by bin (Tables 2 and 3), words without annotation, and the words of the bins
-    that have sememes by rule. By ``frequency``: words of similar counts. By ``sememes-at-frequency``: Table 3 within each band
-    of counts, since words with more sememes are rarer, and gains may come from rarity alone.
+    that have sememes by rule. docs/perplexity.md has the others.
 
-    Args:
-        trained: (V,) counts of the words in the training text.
-        graph: the sememes of the words; None is enough where ``reads_graph`` says so."""
+    ``trained`` (V,) are counts of the words in the training text. ``graph`` may be None where ``reads_graph`` says so."""
     band = np.digitize(trained, COUNT_BANDS)
     bands = [(name, band == number) for number, name in enumerate(band_names()) if (band == number).any()]
     if graph is None or not reads_graph(by):

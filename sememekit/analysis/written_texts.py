@@ -4,9 +4,10 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
+from pydantic import ConfigDict, Field, ValidationError
 
 from sememekit.config import Record, nearest
 from sememekit.data.prepared import PreparedData
@@ -70,12 +71,14 @@ class ComparisonReport(Record):
     differences: tuple[TextsDifference, ...]
 
 
-class Texts(NamedTuple):
-    """Texts of one system: at each place a source, its texts (best first), and its references."""
+class WrittenLine(Record):
+    """A line of a file of texts: a source, the texts of one system for it (best first), and its references."""
 
-    sources: list[str]
-    texts: list[list[str]]
-    references: list[list[str]]
+    model_config = ConfigDict(extra="ignore")
+
+    source: str
+    texts: list[str]
+    references: list[str] = Field(min_length=1)
 
 
 def write_texts_file(
@@ -94,22 +97,21 @@ def compare_texts(first: Path, second: Path, by: str, *, seed: int = 0) -> Compa
     """Differences between two files of ``eval --texts`` or ``baseline --texts``, of the same data, resampled in pairs.
 
     BLEU uses the same number of texts per example for both systems: precision is a mean over texts, and later ones are worse.
-    Raises ConfigError: ``by`` is none of ``SCORED_BY``. Raises DataError: an unreadable file, or other sources or references.
-    """
+    Raises ConfigError: ``by`` is none of ``SCORED_BY``. Raises DataError: a bad file, or other sources or references."""
     if by not in SCORED_BY:
         raise ConfigError(f"--by {by!r}{nearest(by, SCORED_BY)}: allowed are {', '.join(SCORED_BY)}")
-    sides = one, two = read_texts_file(first), read_texts_file(second)
-    for number, pair in enumerate(zip(one.sources, two.sources, strict=False), start=1):
-        if pair[0] != pair[1] or one.references[number - 1] != two.references[number - 1]:
+    lines = one, two = read_texts_file(first), read_texts_file(second)
+    for number, (own, other) in enumerate(zip(one, two, strict=False), start=1):
+        if own.source != other.source or own.references != other.references:
             raise DataError(f"{first} and {second} are of different data: line {number} has another source or other references")
-    if len(one.sources) != len(two.sources):
-        raise DataError(f"{first} has {len(one.sources)} texts and {second} has {len(two.sources)}; both must have the same")
+    if len(one) != len(two):
+        raise DataError(f"{first} has {len(one)} texts and {second} has {len(two)}; both must have the same")
+    sides, references = [[line.texts or [""] for line in side] for side in lines], [line.references for line in one]
     if by == "bleu":
-        num_best = min(max(map(len, side.texts), default=1) for side in sides)
-        settings = BleuSettings(top=min(BleuSettings().top, max(1, num_best)))
-        reports = [dialogue_bleu(side.texts, side.references, settings, seed=seed) for side in sides]
+        settings = BleuSettings(top=min(BleuSettings().top, *(max(map(len, texts)) for texts in sides)))
+        reports = [dialogue_bleu(texts, references, settings, seed=seed) for texts in sides]
     else:
-        reports = [rouge([best[0] for best in side.texts], side.references, PRESETS[by], seed=seed) for side in sides]
+        reports = [rouge([best[0] for best in texts], references, PRESETS[by], seed=seed) for texts in sides]
     examples, signature, rows = reports[0].examples, reports[0].signature, []
     ones = np.ones(examples)
     for name in reports[0].per_example:
@@ -118,34 +120,26 @@ def compare_texts(first: Path, second: Path, by: str, *, seed: int = 0) -> Compa
         difference = ratio_difference_interval((columns[0], ones), (columns[1], ones), seed=seed)
         apart = difference.leaves_zero_out
         rows.append(TextsDifference(name=name, **means, difference=difference, excludes_zero=apart))
-    return ComparisonReport(
-        first=str(first), second=str(second), by=by, examples=examples, signature=signature, differences=tuple(rows)
-    )
+    compared = {"first": str(first), "second": str(second), "by": by}
+    return ComparisonReport(**compared, examples=examples, signature=signature, differences=tuple(rows))
 
 
-def read_texts_file(path: Path) -> Texts:
+def read_texts_file(path: Path) -> list[WrittenLine]:
     """Read a file of ``write_texts_file``; DataError, with the line, for any other file."""
-    table = Texts([], [], [])
+    found: list[WrittenLine] = []
     try:
         with opening(path, DataError), path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, start=1):
-                try:
-                    record = json.loads(line)
-                    source, texts, references = record["source"], record["texts"], record["references"]
-                    lists = isinstance(texts, list) and isinstance(references, list)
-                    good = lists and all(isinstance(text, str) for text in [source, *texts, *references])
-                except (ValueError, KeyError, TypeError, RecursionError):
-                    good = False
-                if not good or not references:
-                    raise DataError(f"{path}:{number}: not an object with source, texts and references, as eval --texts writes")
-                table.sources.append(source)
-                table.texts.append(texts or [""])
-                table.references.append(references)
+            for line in file:
+                found.append(WrittenLine.model_validate_json(line))
     except UnicodeDecodeError:
         raise DataError(f"{path}: not UTF-8; is it a file that eval --texts wrote?") from None
-    if not table.texts:
+    except ValidationError:
+        raise DataError(
+            f"{path}:{len(found) + 1}: not an object with source, texts and references, as eval --texts writes"
+        ) from None
+    if not found:
         raise DataError(f"{path}: the file is empty")
-    return table
+    return found
 
 
 class BaselineReport(Record):

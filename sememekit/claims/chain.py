@@ -8,7 +8,7 @@ from functools import cache
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from sememekit.claims.claims import Arm, ClaimFile, DataSet, PaperClaim, trained_by
 from sememekit.config import load_recipe
@@ -39,10 +39,8 @@ class Step:
         for source, target, count in parts:
             number = int(count)
             part = f"head -n {number}" if number > 0 else f"tail -n {-number}" if number else "cat"
-            if unpacked(source, target):
-                lines.append(f"xz -dc {shlex.quote(source)} | {part} > {shlex.quote(target)}")
-            else:
-                lines.append(f"{part} {shlex.quote(source)} > {shlex.quote(target)}")
+            read = f"xz -dc {shlex.quote(source)} | {part}" if unpacked(source, target) else f"{part} {shlex.quote(source)}"
+            lines.append(f"{read} > {shlex.quote(target)}")
         return "\n".join(lines)
 
 
@@ -80,11 +78,8 @@ def unpacked(source: str, target: str) -> bool:
 def steps_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path, seeds: int = 0, tiny: bool = False) -> list[Trial]:
     """Return the trials of a claim at small size: both models with every seed; claims share trials of the same model.
 
-    Args:
-        file, claim: a claim with a small protocol, and its file.
-        out, root: the folders of results, and of corpora and lexicons, ``{root}`` in the file.
-        seeds: number of seeds; 0 for the claim's number.
-        tiny: a tenth of the text, one epoch and tiny layers, only to test the commands."""
+    The claim has a small protocol. ``out`` and ``root`` are the folders of results, and of corpora and lexicons (``{root}`` in
+    the file); ``seeds`` 0 is the claim's number. ``tiny``: a tenth of the text, one epoch, tiny layers, to test commands."""
     trials = []
     for arm, seed, (name, run) in _names(file, claim, seeds, tiny):
         steps, typed = (_steps(file, arm, seed, (name, run), *at, tiny) for at in ((out, root), (SHOWN_OUT, SHOWN_ROOT)))
@@ -124,7 +119,7 @@ def timing_names(file: ClaimFile, claim: PaperClaim) -> list[str]:
 def _timed(file: ClaimFile, claim: PaperClaim) -> dict[str, tuple[str, str]]:
     """Return the names of a claim's timings and the two models of each, as they are trained."""
     assert claim.small is not None
-    baseline, *others = (_trained_as(file, arm) for arm in (*claim.small, claim.after_cut) if arm)
+    baseline, *others = (_trained_as(file, file.arm[arm]) for arm in (*claim.small, claim.after_cut) if arm)
     pairs = [(baseline, other) for other in others if other != baseline]
     digests = {arm: _digest_of(file, arm, tiny=False) for pair in pairs for arm in pair}
     return {f"time-{one}-{other}-small-{_digest(digests[one], digests[other])}": (one, other) for one, other in pairs}
@@ -134,7 +129,7 @@ def _names(file: ClaimFile, claim: PaperClaim, seeds: int, tiny: bool) -> list[t
     """Return (arm, seed, names) of each trial: its name, and the name of its run, which may be shared."""
     assert claim.small is not None
     count = seeds or (1 if tiny else claim.seeds)
-    arms = [(arm, _trained_as(file, arm)) for arm in claim.small]
+    arms = [(arm, _trained_as(file, file.arm[arm])) for arm in claim.small]
     digests = {name: _digest_of(file, name, tiny) for pair in arms for name in pair}  # once: recipes are read for it
     size = "tiny" if tiny else "small"
     return [
@@ -164,13 +159,9 @@ def _clusters_from(data: DataSet) -> tuple[str, ...]:
     return (*data.clusters, *(_settings(recipe) for option, recipe in pairwise(words) if option == "--recipe"))
 
 
-def _trained_as(file: ClaimFile, arm_name: str) -> str:
-    """Return the first arm of the file with the same data, settings and resources."""
-    return _first_trained(file, trained_by(file.arm[arm_name]))
-
-
-def _first_trained(file: ClaimFile, training: tuple[object, ...]) -> str:
-    return next(name for name, arm in file.arm.items() if trained_by(arm) == training)
+def _trained_as(file: ClaimFile, arm: Arm, augmented: bool = True) -> str:
+    """Return the first arm of the file with the same data, settings and resources (or the same but ``augment``)."""
+    return next(name for name, other in file.arm.items() if trained_by(other) == trained_by(arm, augmented))
 
 
 SHOWN_OUT, SHOWN_ROOT = Path("reproduced"), Path("CORPORA")
@@ -208,7 +199,7 @@ def _augment_steps(
     """Return the steps that train and attack the first model, and the option that adds the adversarial examples to training."""
     if not arm.augment:
         return [], ()
-    first = _first_trained(file, trained_by(arm, augmented=False))
+    first = _trained_as(file, arm, augmented=False)
     run = out / "runs" / f"{first}-{'tiny' if tiny else 'small'}-{seed}-{_digest_of(file, first, tiny)}"
     train = Step("train", (*_train_words(file, arm, seed, places, tiny), "--out", str(run)), run)
     attack = _measure(arm.augment, places, run, run.with_name(f"{run.name}-augment-{_digest(arm.augment)}.json"))
@@ -275,10 +266,8 @@ def _settings(recipe: str) -> str:
     return json.dumps({slot: table[slot] for slot in sorted(table) if slot not in _NOT_SET}, sort_keys=True)
 
 
-@cache
-def _shipped(recipe: str) -> dict[str, Any]:
-    """A recipe of sememekit, cached, since claims read the same recipes some hundred times."""
-    return load_recipe(recipe)
+_shipped = cache(load_recipe)
+"""A recipe of sememekit, cached, since claims read the same recipes some hundred times."""
 
 
 def _digest(*parts: str) -> str:

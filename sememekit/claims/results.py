@@ -50,8 +50,7 @@ class RunResult(Record):
     """The versions of software, machine and commit, from the run folder."""
 
     def value(self, path: str) -> float:
-        """Return a number in ``measured`` by keys with dots; in lists by the ``name`` or index of an entry. Raises DataError:
-        no such number."""
+        """Return a number in ``measured`` by keys with dots, in lists by ``name`` or index. Raises DataError: no number."""
         found: Any = self.measured
         for key in path.split("."):
             if isinstance(found, list | tuple):

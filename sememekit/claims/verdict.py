@@ -76,13 +76,9 @@ def judge(
 ) -> ClaimResult:
     """Compare the measurements with the paper's statement.
 
-    Args:
-        baseline, other: the results of its two models; either may be empty.
-        times: the interleaved timings in the order of ``timing_names``: of both models, and of ``baseline`` and
-            ``claim.after_cut``; None if not measured.
-        higher: whether a higher validation metric is better.
-
-    Raises DataError: results with different data or measurements, or without the value of the claim."""
+    ``baseline`` and ``other`` are the results of its two models; either may be empty. ``times`` are the interleaved timings in
+    the order of ``timing_names``: of both models, and of ``baseline`` and ``claim.after_cut``; None if not measured.
+    ``higher``: whether a higher validation metric is better. Raises DataError: other data or measurements, or no value."""
     published = claim.published and claim.published[1] / claim.published[0] - 1
     said = claim.model_dump(include={"statement", "source", "metric", "note"})
     result = ClaimResult(name=name, verdict="not run", published=published, paper=paper, **said)
@@ -159,8 +155,7 @@ Costs = tuple[float | None, float | None]
 
 
 def _at_equal_time(baseline: Sequence[RunResult], other: Sequence[RunResult], costs: Costs, higher: bool) -> Interval | None:
-    """Return the difference of the best validation values within the CPU time of the faster model, over seeds; None if a
-    training had no validation by then."""
+    """Return the difference of the best validation within the CPU time of the faster model; None if a training has none."""
     sides = ((baseline, (1.0, 1.0)), (other, costs))
     curves = [[_spent(run.curve, cost) for run in side] for side, cost in sides]
     if not all(curve for side in curves for curve in side):

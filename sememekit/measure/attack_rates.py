@@ -1,13 +1,7 @@
 """Success rates of an attack over the correctly classified examples, with intervals.
 
-An example has one of five outcomes, which are counted separately:
-
-    success        a text within the constraints for which the victim's answer meets the goal
-    failed         the search ended without one, or the query budget was spent
-    no_candidates  nothing to try: no word has a substitute, or the constraints leave none
-    skipped        not attacked: misclassified without any attack, or left out by the constraints or the search
-    error          the victim or the example itself is at fault: neither robust nor fooled; if it was classified before, it
-                   still counts for accuracy, and as untried if correct
+An example has one of five outcomes, which are counted separately and defined in docs/attacks.md. An example with an error is
+neither robust nor fooled; if it was classified before, it still counts for accuracy, and as untried if correct.
 
 Rates and their differences have the intervals of ``sememekit.measure.intervals``; means have bootstrap intervals. Below: the
 size of the search space (coverage), and the share of successes that people accept (validity)."""
@@ -28,8 +22,7 @@ LEVELS: Final = (100, 500, 2000)
 """Queries at which the success rate is reported."""
 UNDER_ATTACK: Final = "accuracy under attack"
 NOT_TURNED: Final = "right before and not turned to the target"
-"""Name of ``accuracy_under_attack`` with target labels: a text classified with a third label is wrong, but does not reach the
-goal."""
+"""Name of ``accuracy_under_attack`` with target labels: a third label is wrong, but does not reach the goal."""
 
 
 class ExampleOutcome(Record):
@@ -56,8 +49,7 @@ class AttackRates(Record):
     attacked: int
     """Attackable + no_candidates."""
     untried: int
-    """Correctly classified but not attacked to the end: no_candidates, examples that constraints or search left out, and
-    errors."""
+    """Correctly classified but not attacked to the end: no_candidates, left out by constraints or search, and errors."""
     accuracy: Interval
     """Correctly classified before the attack, of all that could be classified."""
     accuracy_under_attack: Interval
@@ -112,8 +104,7 @@ def attack_rates(records: Sequence[ExampleOutcome], *, query_budget: int = 0) ->
 
 
 class Difference(Record):
-    """The first attack minus the second, of one metric, with intervals, and whether the interval of the difference excludes
-    zero (None without a difference)."""
+    """The first attack minus the second, of one metric; ``excludes_zero`` is True if the interval does, None without one."""
 
     name: str
     first: Interval
@@ -152,9 +143,8 @@ def paired_differences(
     ]
     for level in LEVELS:
         if all(not budget or level <= budget for budget in budgets):
-            rows.append(
-                (f"success rate at {level:,} queries", [(success[k] * (queries[k] <= level), attacked[k]) for k in (0, 1)])
-            )
+            within = [(success[k] * (queries[k] <= level), attacked[k]) for k in (0, 1)]
+            rows.append((f"success rate at {level:,} queries", within))
     rows.append(("success rate, attacked in both", [(success[k] * both, both) for k in (0, 1)]))
     rows.append(("mean queries, attacked in both", [(queries[k] * both, both) for k in (0, 1)]))
     return [_difference(name, *pair) for name, pair in rows]
@@ -228,9 +218,8 @@ class Coverage(Record):
 def coverage_of(sizes: Iterable[SpaceSize]) -> Coverage:
     """Sums, shares and the median over examples."""
     found = list(sizes)
-    words, with_candidates, changeable, substitutes = (
-        sum(getattr(size, name) for size in found) for name in ("words", "with_candidates", "changeable", "substitutes")
-    )
+    names = ("words", "with_candidates", "changeable", "substitutes")
+    words, with_candidates, changeable, substitutes = (sum(getattr(size, name) for size in found) for name in names)
     logs = [size.texts_log10 for size in found if size.texts_log10 is not None]
     return Coverage(
         examples=len(found),
@@ -246,8 +235,7 @@ def coverage_of(sizes: Iterable[SpaceSize]) -> Coverage:
 
 
 class Verdict(NamedTuple):
-    """The majority vote on a success: same meaning; true label and fluency of the adversarial text; true label of the
-    ``original``."""
+    """The majority vote on a success: same meaning; label and fluency of the changed text; label of the ``original``."""
 
     meaning: bool
     label: bool
@@ -283,7 +271,7 @@ def product_interval(first: Interval, second: Interval) -> Interval:
     """The product of two independent rates with its interval, see the module."""
     values = [[getattr(found, name) for name in ("value", "low", "high")] for found in (first, second)]
     if any(None in each for each in values):
-        return Interval(value=None, low=None, high=None)
+        return Interval(value=None)
     (p, low_p, high_p), (v, low_v, high_v) = values
     low, high = math.hypot(v * (p - low_p), p * (v - low_v)), math.hypot(v * (high_p - p), p * (high_v - v))
     return Interval(value=p * v, low=max(p * v - low, 0.0), high=min(p * v + high, 1.0))
@@ -301,9 +289,8 @@ def validity_of(
         low = p v - sqrt((v (p - low_p))^2 + (p (v - low_v))^2),    high alike.
 
     If all are rated, v^2 p (1 - p) / N + p^2 v (1 - v) / S = p v (1 - p v) / N, the variance of a share of N."""
-    queries = np.array([record.queries for record in records])
-    tried = np.array([float(record.outcome in ("success", "failed")) for record in records])
-    won = np.array([float(record.outcome == "success") for record in records])
+    queries, won = np.array([record.queries for record in records]), _flags(records, "success")
+    tried = won + _flags(records, "failed")
     rated = np.array([float(place in verdicts) for place in range(len(records))])
     said = {
         name: np.array([float(place in verdicts and getattr(verdicts[place], name)) for place in range(len(records))])

@@ -33,8 +33,7 @@ class BleuSettings(Settings):
     top: int = Field(default=5, ge=1)
     """H, number of best hypotheses of an example that count."""
     smoothing: Literal["exp", "add-k", "floor"] = "exp"
-    """The smoothing of zero counts: "exp" (halved again and again; method 3 of Chen and Cherry 2014), "add-k" (k = 1) or
-    "floor" (0.1)."""
+    """The smoothing of zero counts: "exp" (halving; method 3 of Chen and Cherry 2014), "add-k" (k = 1) or "floor" (0.1)."""
     tokenizer: Literal["english", "white space"] = "english"
     """"english" (lower case, punctuation and clitics separate, both sides alike) or "white space"."""
 

@@ -5,8 +5,7 @@ pair. A draw with denominator zero is left out. There is no interval if fewer th
 from few examples vary less than samples do.
 
 Percentile intervals of few units are too narrow: the variance of draws is (n - 1) / n of the variance of samples, and they lack
-the tails of Student's distribution. For means of n normal values their coverage is 90.4 % with n = 10 instead of 95, 92.1 with
-15, 92.9 with 20, 93.6 with 30 and 94.2 with 50.
+the tails of Student's distribution. docs/evaluation.md has their coverage.
 
 Intervals of shares and their differences that also hold at 0 and 100 %:
 
@@ -78,14 +77,10 @@ def ratio_difference_intervals(
 def resampled_ratios(
     numerators: ArrayLike, denominators: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return many ratios over the same n examples with common draws: c values, and (resamples, c) resampled values, NaN if too
-    few examples have a denominator.
+    """Return c ratios over the same n examples, and (resamples, c) values of common draws, NaN for too few denominators.
 
-    Differences of columns of the draws are paired. ``from_draws`` makes an ``Interval`` of a value and its draws.
-
-    Args:
-        numerators, denominators: (n, c).
-        resamples, seed: as ``ratio_interval``."""
+    ``numerators`` and ``denominators`` are (n, c). Differences of columns of the draws are paired. ``from_draws`` makes an
+    ``Interval`` of a value and its draws."""
     tops, bottoms = np.asarray(numerators, dtype=np.float64), np.asarray(denominators, dtype=np.float64)
     sums = _resampled_sums(np.concatenate([tops, bottoms], axis=1), resamples, seed)
     both = np.concatenate([sums, np.concatenate([tops.sum(axis=0), bottoms.sum(axis=0)])[None]])
@@ -123,8 +118,7 @@ def seed_difference(first: Sequence[float], second: Sequence[float]) -> Interval
 
     Seeds are not paired: equal seeds fix the same order of the data in both systems, but not the same course of training. With
     n and m seeds the interval is the difference +- t s sqrt(1/n + 1/m), where s is the pooled standard deviation and t the
-    quantile of Student's distribution with n + m - 2 degrees of freedom. With one seed a side there is no variance to estimate,
-    and the limits are NaN."""
+    quantile of Student's distribution with n + m - 2 degrees of freedom. With one seed a side the limits are NaN."""
     one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     value = float(two.mean() - one.mean())
     freedom = len(one) + len(two) - 2
@@ -150,8 +144,7 @@ def combined(sentences: Interval, seeds: Interval) -> Interval:
     """A difference with an interval over the sentences of a text and over trainings.
 
     ``sentences`` varies with the models fixed, ``seeds`` with the text fixed, so their errors are independent: the distance of
-    each limit is sqrt(d_sentences^2 + d_seeds^2), the rule for a sum (MOVER, Zou and Donner 2008). No limits if one has none.
-    """
+    each limit is sqrt(d_sentences^2 + d_seeds^2), the rule for a sum (MOVER, Zou and Donner 2008). No limits without both."""
     value = sentences.value
     if value is None or sentences.low is None or seeds.low is None:
         return Interval(value=value)
@@ -160,11 +153,7 @@ def combined(sentences: Interval, seeds: Interval) -> Interval:
 
 
 def student_quantile(probability: float, freedom: int) -> float:
-    """The t with P(T <= t) = ``probability`` for Student's distribution, by bisection.
-
-    Args:
-        probability: at least 0.5 and below 1.
-        freedom: degrees of freedom, at least 1."""
+    """The t with P(T <= t) = ``probability`` (0.5 to below 1) of Student's distribution with ``freedom`` degrees, bisected."""
     low, high = 0.0, 1.0
     while _student_central(high, freedom) < 2 * probability - 1:
         low, high = high, 2 * high
@@ -196,8 +185,7 @@ def wilson_interval(correct: int, total: int) -> tuple[float, float]:
     """Return the 95 % score interval of a share (Wilson 1927).
 
     With n = total, p = correct / n and z = 1.96: centre (p + z^2 / 2n) / (1 + z^2 / n), half width z / (1 + z^2 / n) sqrt(p (1
-    - p) / n + z^2 / 4n^2). The interval never leaves [0, 1], and is valid for few errors, too. Raises ValueError for no trials.
-    """
+    - p) / n + z^2 / 4n^2). It never leaves [0, 1], and is valid for few errors. Raises ValueError for no trials."""
     if total < 1 or not 0 <= correct <= total:
         raise ValueError(f"{correct} of {total}")
     share, square = correct / total, _NORMAL_95**2
@@ -217,8 +205,7 @@ def rate(hits: np.ndarray, of: np.ndarray) -> Interval:
 
 
 def rate_difference(one: tuple[np.ndarray, np.ndarray], two: tuple[np.ndarray, np.ndarray]) -> Interval:
-    """The first rate minus the second with its interval, see the module; a side is a column of hits and one of the
-    divisor, both over the same n examples."""
+    """The first rate minus the second with its interval, see the module; a side has hits and divisor of the same n examples."""
     first, second = rate(*one), rate(*two)
     if first.value is None or second.value is None:
         return Interval(value=None)

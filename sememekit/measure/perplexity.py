@@ -58,8 +58,7 @@ class Perplexity(Record):
 
 
 def perplexity_of(tally: Tally, characters: int = 0, num_bytes: int = 0) -> Perplexity:
-    """Perplexity by word, by character and bits a byte; ``characters`` and ``num_bytes`` of the source text without white
-    space, 0 where unknown."""
+    """Perplexity by word and character, and bits a byte; sizes of the source text without white space, 0 where unknown."""
     character = Tally(tally.nats, characters).perplexity if characters else None
     byte = tally.nats / math.log(2) / num_bytes if num_bytes else None
     return Perplexity(

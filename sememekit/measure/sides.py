@@ -49,16 +49,11 @@ def at_equal_budget(sides: Sequence[Sequence[Curve]], higher: bool = False) -> t
     (``best_within``). Curves have at least one point."""
     spent = [sum(curve[-1][0] for curve in side) / len(side) for side in sides]
     budget = min(spent)
-    to_the_end = [own <= budget * _NEARLY for own in spent]
-    return budget, [
-        best_within(side, math.inf if whole else budget, higher) for side, whole in zip(sides, to_the_end, strict=True)
-    ]
+    limits = [math.inf if own <= budget * _NEARLY else budget for own in spent]
+    return budget, [best_within(side, limit, higher) for side, limit in zip(sides, limits, strict=True)]
 
 
 def best_within(side: Sequence[Curve], budget: float, higher: bool = False) -> list[float] | None:
-    """The best figure of each training of a side within the budget plus 0.1 %; None for a training without a figure by then.
-
-    Args:
-        higher: whether more is better."""
+    """The best (``higher``: largest) figure of each training of a side within the budget plus 0.1 %; None if one is missing."""
     reached = [[value for spent, value in curve if spent <= budget * _NEARLY] for curve in side]
     return [max(values) if higher else min(values) for values in reached] if all(reached) else None

@@ -39,11 +39,8 @@ Victim = Callable[[list[Any]], Any]
 
 @final
 class AttackResult:
-    """The result of an attack: figures in ``report``, examples in ``results``; a notebook shows the page.
-
-    Attributes:
-        report: rates with intervals, coverage, notes and warnings.
-        results: an ``ExampleResult`` for each text, in order."""
+    """The result of an attack; a notebook shows the page. ``report`` has rates with intervals, coverage, notes and warnings;
+    ``results`` has an ``ExampleResult`` for each text, in order."""
 
     def __init__(self, report: AttackReport, results: Sequence[ExampleResult]) -> None:
         self.report, self.results = report, tuple(results)
@@ -116,24 +113,18 @@ def attack_classifier(
         texts: strings, or tuples of strings for examples of several texts; a column of pandas will do.
         labels: the true label of each text: all by name, or all by column number.
         names: of the C columns, in their order; default: the victim's own ``labels`` or ``classes_``.
-        sources: lexicons of sememe candidates, ``FORMAT:PATH``; ``open`` is Chinese and ships with sememekit.
-        search, goal, candidates: as the command's options; the default search is greedy, faster than the command's genetic
-            search.
-        segmenter, lexicon: segmentation of Chinese texts into replaceable words; a function still reads texts without blanks.
+        sources, search, goal, candidates, segmenter, lexicon: as the command's options; the default search is greedy, faster
+            than the command's genetic search. A function still reads Chinese texts without blanks.
         language_model: a run for constraints that need one, and for the perplexity of the changed texts (``--lm``).
-        judge: a second classifier with the victim's labels, of the same kinds; its labels of the changed texts are a proxy of
-            validity.
+        judge: a second classifier, as the victim, whose labels of the changed texts are a proxy of validity.
         logits: apply a softmax, since the victim returns logits.
         trust_code: read a file of joblib or pickle, which can run any code of its author.
         settings: further tables of a recipe, such as ``{"attack": {"query_budget": 100}, "constraints": {"share": {}}}``.
         out: a new folder for the results, as the command writes it (default: none is kept). ``data`` of the signature is the
-            hash of texts and labels; the command has the hash of a file instead. ``attack --compare`` pairs both by their
-            texts.
+            hash of texts and labels in place of a file; ``attack --compare`` pairs both by their texts.
 
-    Raises:
-        ConfigError: no names for the columns, or an unknown or unsuitable part.
-        DataError: a text or label that cannot be used, unsegmented Chinese, or a victim that fails on every text.
-        CheckpointError: ``out`` exists already, or the run cannot be read."""
+    Raises ConfigError: no names for the columns, or an unknown or unsuitable part. Raises DataError: an unusable text or label,
+    unsegmented Chinese, or a victim that fails on every text. Raises CheckpointError: ``out`` exists, or a bad run."""
     fields, given = _fields(texts), _listed(labels, "labels")
     if len(fields) != len(given):
         raise DataError(f"attack: {len(fields)} texts and {len(given)} labels; give one label for each text")
@@ -212,8 +203,7 @@ def _listed(values: Any, what: str) -> list[Any]:
 
 
 def _fields(texts: Any) -> list[tuple[str, ...]]:
-    """Return the texts of each example. Raises DataError: an item that is not text, or has another number of texts than the
-    first."""
+    """Return the texts of each example. Raises DataError: an item that is no text, or has another number than the first."""
     found: list[tuple[str, ...]] = []
     for index, item in enumerate(_listed(texts, "texts")):
         text = (item,) if isinstance(item, str) or not isinstance(item, Iterable) else tuple(item)

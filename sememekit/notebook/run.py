@@ -22,7 +22,7 @@ from sememekit.measure import Tally
 from sememekit.reports import analysis, explanation
 from sememekit.reports.table import Shown, Table
 from sememekit.runs.classifier import load_classifier
-from sememekit.runs.lattices import Decoding, LatticeReader, open_reader
+from sememekit.runs.lattices import Decoding, open_reader
 from sememekit.runs.plan import KIND_NAMES
 from sememekit.runs.published import PublishedRun, is_published
 from sememekit.runs.run import Run as OpenRun
@@ -62,7 +62,7 @@ class Run(OpenRun):
         data by docs/perplexity.md, with the state carried from line to line. Raises DataError: nothing to predict, or
         unsegmented Chinese for a run on data with blanks between words."""
         if "lattices" in self.kinds:
-            total = self._reader("perplexity").tally(_lines("perplexity", text))
+            total = open_reader(self, "run.perplexity").tally(_lines("perplexity", text))
         else:
             self._kind("perplexity", "words", "texts")
             nats = [row.nats for row in self._scored("perplexity", text) if row.nats is not None]
@@ -125,8 +125,7 @@ class Run(OpenRun):
                 ``written_text.explain_writing``, ``lattice.explain_lattice``. With ``embeddings=True`` of a lattice model the
                 text has words, and the options are from ``lattice.explain_embeddings``.
 
-        Raises:
-            ConfigError: an unknown option, or a value of another type or out of range; other errors as the function."""
+        Raises ConfigError: an unknown option, or a value of another type or out of range; other errors as the function."""
         kind = self._kind("explain", *EXPLAINERS)
         _check_texts("explain", "a string for each text", text, *others)
         more = [_of_lattices] if kind == "lattices" else []
@@ -145,9 +144,8 @@ class Run(OpenRun):
         """Return the page of ``sememekit analyze``: rank and divergence of word predictions, or what moves the labels of a
         classifier; with an ``other`` run also the differences.
 
-        Args:
-            other: a run of the same kind.
-            options: of ``sememekit.analysis.analyze.analyze`` or ``sememekit.analysis.analyze_labels.analyze_labels``."""
+        ``other`` is of the same kind; ``options`` are of ``sememekit.analysis.analyze.analyze`` or
+        ``sememekit.analysis.analyze_labels.analyze_labels``."""
         kind: Kind = "labels" if "labels" in self.kinds else "words"
         function = ANALYZERS[kind]
         second = None if other is None else OpenRun.open(other, which=self._which, device=self.settings.device)
@@ -156,11 +154,8 @@ class Run(OpenRun):
 
     def tag(self, text: Lines, **options: Any) -> Table:
         """Return the most probable sense of each word with probability and sememes, and the word's nats. For models that
-        predict words. The title has the accuracy of the method, if ``eval --senses`` measured it.
-
-        Args:
-            options: ``words`` (only these are tagged), ``method`` and ``sources`` of ``sememekit.analysis.senses.tagging.tag``.
-        """
+        predict words. The title has the accuracy of the method, if ``eval --senses`` measured it. ``options``: ``words`` (only
+        these are tagged), ``method`` and ``sources`` of ``sememekit.analysis.senses.tagging.tag``."""
         from sememekit.analysis.senses.tagging import header_of, tag
 
         given = self._checked("tag", self._kind("tag", "words"), options, tag)
@@ -182,17 +177,15 @@ class Run(OpenRun):
 
         self._kind("segment", "lattices")
         lines = [text] if isinstance(text, str) else _lines("segment", text)
-        found = list(segment_lines(self._reader("segment"), lines, decoding))
+        found = list(segment_lines(open_reader(self, "run.segment"), lines, decoding))
         return found[0] if isinstance(text, str) else found
 
     def generate(self, prompt: str = "", **options: Any) -> Generated:
         """Write a text that continues the prompt, or answers it. For models of words, headlines or dialogue.
 
-        Args:
-            prompt: words to begin with, or the source text.
-            options: ``num_tokens``, ``temperature``, ``top_k``, ``top_p``, ``stop``, ``beam``, ``seed`` (1), ``unknown``; for
-                headlines and dialogue ``overrides``, such as ``["task.search.beam_size=10"]``, and ``apart`` for words between
-                blanks, which are not segmented."""
+        ``prompt`` has words to begin with, or the source text. ``options``: ``num_tokens``, ``temperature``, ``top_k``,
+        ``top_p``, ``stop``, ``beam``, ``seed`` (1), ``unknown``; for headlines and dialogue ``overrides``, such as
+        ``["task.search.beam_size=10"]``, and ``apart`` for words between blanks, which are not segmented."""
         from sememekit.runs.generation import generate
 
         kind = self._kind("generate", "texts", "words")
@@ -211,10 +204,8 @@ class Run(OpenRun):
         return Generated(written.best.text, written)
 
     def predict(self, texts: Sequence[str | Sequence[str]]) -> Table:
-        """Return the most probable label of each example, and all label probabilities. For classifiers.
-
-        Args:
-            texts: for each example a string, or a tuple of strings."""
+        """Return the most probable label of each example, and all label probabilities. For classifiers. ``texts`` has a string
+        for each example, or a tuple of strings."""
         self._kind("predict", "labels")
         if isinstance(texts, str):  # else each character would be an example
             raise TypeError(f"run.predict takes a list of texts, given a string; for one text: run.predict([{texts[:40]!r}])")
@@ -247,9 +238,6 @@ class Run(OpenRun):
         """Return the tokens of a text for a method, with an overlay also their nats with it."""
         return list(score(self, _lines(method, text), name="the text, line", **options))
 
-    def _reader(self, method: str) -> LatticeReader:
-        return open_reader(self, f"run.{method}")
-
 
 EXPLAINERS: Final[Mapping[Kind, Sequence[Callable[..., Any]]]] = {
     "labels": (explain_label,),
@@ -281,14 +269,10 @@ class Generated(str):
 
     report: Any
 
-    def __new__(cls, text: str, report: Any) -> Generated:
+    def __new__(cls, text: str, report: Any = None) -> Generated:  # pickle and copies set the report themselves
         written = super().__new__(cls, text)
         written.report = report
         return written
-
-    def __reduce__(self) -> tuple[type[Generated], tuple[str, Any]]:
-        """For pickle and copies."""
-        return type(self), (str(self), self.report)
 
 
 class Published(PublishedRun, Run):

@@ -35,15 +35,10 @@ def word_swap(
 ) -> Any:
     """Our candidates as a transformation (``WordSwap``).
 
-    Args:
-        candidates: sememe, embedding, wordnet, table, or ``package.module:Class``.
-        sources: lexicons of sememe candidates, ``FORMAT:PATH``.
-        settings: of the candidates, such as ``{"path": "synonyms.json"}``.
-        texts: words of these texts are looked up when the part is made. Other texts are looked up one by one, which reads the
-            lexicons again and is slower.
-
-    Raises:
-        ConfigError: no such candidates, an unknown setting, or textattack is not installed."""
+    ``candidates`` are sememe, embedding, wordnet, table, or ``package.module:Class``, with ``settings`` such as ``{"path":
+    "synonyms.json"}``; ``sources`` are lexicons of sememe candidates, ``FORMAT:PATH``. Words of ``texts`` are looked up when
+    the part is made. Other texts are looked up one by one, which reads the lexicons again and is slower. Raises ConfigError: no
+    such candidates, an unknown setting, or textattack is not installed."""
     swap = _textattack("textattack.transformations").WordSwap
     words_in = _textattack("textattack.shared.utils").words_from_text
     table: dict[str, Any] = {"name": candidates, **(settings or {})}
@@ -89,12 +84,8 @@ def search_method(name: str = "greedy", *, settings: Mapping[str, Any] | None = 
     not queried again. Goal, score, queries and their budget are TextAttack's; if several texts of a step succeed, the text with
     the fewest changes is taken.
 
-    Args:
-        name: genetic, pso, greedy, beam, random, exhaustive, or ``package.module:Class``.
-        seed: random seed; each example draws its own numbers by its text.
-
-    Raises:
-        ConfigError: no such search, an unknown setting, or textattack is not installed."""
+    ``name`` is genetic, pso, greedy, beam, random, exhaustive, or ``package.module:Class``. Each example draws its own numbers
+    by ``seed`` and its text. Raises ConfigError: no such search, an unknown setting, or textattack is not installed."""
     method = _textattack("textattack.search_methods").SearchMethod
     succeeded = _textattack("textattack.goal_function_results").GoalFunctionResultStatus.SUCCEEDED
     swaps_words = _textattack("textattack.shared.validators").transformation_consists_of_word_swaps

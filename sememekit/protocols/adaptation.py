@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -31,11 +31,16 @@ DYNAMIC_TUNING_TOKENS: Final = 30_000
 """Default validation tokens for tuning dynamic evaluation, as in the quick search of the public code."""
 
 
-class Tuning(Settings):
-    """The grids for tuning on the validation split before the text is scored."""
+class TuneChoice(Settings):
+    """Tuning of all settings that were not given, and the text for it."""
 
     tokens: int | None = Field(default=None, ge=2)
-    """Number of first tokens; unset: all with a cache alone, 30,000 with dynamic evaluation."""
+    """Number of first validation tokens; unset: all with a cache alone, 30,000 with dynamic evaluation."""
+
+
+class Tuning(TuneChoice):
+    """The grids for tuning on the validation split before the text is scored."""
+
     cache: CacheGrid = CacheGrid()
     dynamic: DynamicGrid = DynamicGrid()
 
@@ -180,9 +185,8 @@ def _tuned(reader: AdaptiveScorer, data: PreparedData, tuning: Tuning, columns: 
         edges += _edges("dynamic decay", steps.decay, [candidate.decay for candidate in candidates])
     cache, cache_points = reader.cache, None
     if cache is not None:
-        segments = AdaptiveScorer(reader.task, None, steps, reader.statistics, None).segments(
-            tokens, columns, partial(progress, "tokens for tuning the cache")
-        )
+        tuned = replace(reader, cache=None, dynamic=steps)
+        segments = tuned.segments(tokens, columns, partial(progress, "tokens for tuning the cache"))
         cache_points = tuple(tune_cache(segments, tuning.cache))
         cache = cache_points[0].settings
         edges += _edges("theta", cache.theta, tuning.cache.thetas)
@@ -196,7 +200,7 @@ def _tuned(reader: AdaptiveScorer, data: PreparedData, tuning: Tuning, columns: 
         cache=cache_points,
         at_the_edge=tuple(edges),
     )
-    return AdaptiveScorer(reader.task, cache, steps, reader.statistics, report)
+    return replace(reader, cache=cache, dynamic=steps, tuning=report)
 
 
 def _edges(name: str, best: float, tried: Iterable[float]) -> list[str]:
@@ -221,13 +225,6 @@ class DynamicChoice(DynamicSettings):
     """Preset for all keys that are not given: awd-ptb, awd-ptb-paper, awd-wikitext-2, mos-ptb or mos-wikitext-2."""
     statistics_tokens: int | None = Field(default=None, ge=1)
     """Number of first training tokens for gradient statistics (MS); unset: all, as published."""
-
-
-class TuneChoice(Settings):
-    """Tuning of all settings that were not given, and the text for it."""
-
-    tokens: int | None = Field(default=None, ge=2)
-    """Number of first validation tokens; unset: all with a cache alone, 30,000 with dynamic evaluation."""
 
 
 def read_adaptation(

@@ -4,7 +4,7 @@ It reads any iterator of scored segments, from a static model or from dynamic ev
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any, Final, Literal
 
@@ -93,18 +93,14 @@ def tune_cache(segments: Iterable[Scored], grid: CacheGrid) -> list[CachePoint]:
     return sorted(points, key=lambda point: point.perplexity)
 
 
-@dataclass(frozen=True)
-class _LogCache:
-    """log p_cache(target) (T, B) of a segment, and the first row with the cache."""
-
-    values: Tensor
-    first: int
+_LogCache = tuple[Tensor, int]
+"""log p_cache(target) (T, B) of a segment, and the first row with the cache."""
 
 
 def _mixed(nats: Tensor, log_cache: _LogCache, weight: float) -> Tensor:
     """-log of the mixture, in log space: a word outside the cache has log p_cache = -inf."""
-    first = log_cache.first
-    mixed = torch.logaddexp(math.log(weight) + log_cache.values[first:], math.log1p(-weight) - nats[first:])
+    values, first = log_cache
+    mixed = torch.logaddexp(math.log(weight) + values[first:], math.log1p(-weight) - nats[first:])
     return torch.cat([nats[:first], -mixed])
 
 
@@ -123,7 +119,7 @@ def _log_caches(
         found = {}
         for (window, theta), values in _targets_in_cache(*history, len(keys), windows, thetas).items():
             needed = 1 if start == "history" else window + 1
-            found[window, theta] = _LogCache(values, first=min(max(needed - seen, 0), len(keys)))
+            found[window, theta] = values, min(max(needed - seen, 0), len(keys))
         yield segment, found
         seen += len(keys)
 
@@ -137,9 +133,9 @@ def _targets_in_cache(
     ``words`` (n, B) are the words after them."""
     widest, behind = max(windows), len(keys) - length
     results = {point: keys.new_empty(length, keys.shape[1]) for point in product(windows, thetas)}
-    begin = 0
-    while begin < length:
-        rows = max(1, min(length - begin, BLOCK_ELEMENTS // (keys.shape[1] * (widest + length))))
+    size = max(1, BLOCK_ELEMENTS // (keys.shape[1] * (widest + length)))
+    for begin in range(0, length, size):
+        rows = min(size, length - begin)
         low, high = max(0, behind + begin - widest), behind + begin + rows
         past, past_words = keys[low:high].transpose(0, 1), words[low:high].T
         target = past_words[:, -rows:, None]
@@ -157,5 +153,4 @@ def _targets_in_cache(
                 matching = scores.masked_fill(other, -torch.inf).logsumexp(dim=2)
                 share = matching - scores.masked_fill_(unseen, -torch.inf).logsumexp(dim=2)
                 results[window, theta][begin : begin + rows] = share.T
-        begin += rows
     return results

@@ -38,8 +38,7 @@ class DynamicSettings(Settings):
     """L, words scored before each step."""
 
     def in_krause_scaling(self, num_tensors: int, num_batches: int) -> "DynamicSettings":
-        """Return settings for the same steps in the scaling of the equations, for m parameter tensors and n batches of
-        statistics.
+        """Return the same steps in the scaling of the equations, for m parameter tensors and n batches of statistics.
 
         The equations have means over batches and over parameter tensors. The first public code, and after it the code of the
         mixture of softmaxes, have sums: MS' = sqrt(n) MS and D' = MS' / sum_tensors mean(MS') = D / m. So lambda' D' = (lambda'
@@ -149,6 +148,5 @@ def score_dynamically(
             progress(done, total)
     finally:
         with torch.no_grad():
-            for parameter, weights in zip(parameters, trained, strict=True):
-                parameter.copy_(weights)
+            torch._foreach_copy_(parameters, trained)
         torch.clear_autocast_cache()

@@ -148,10 +148,9 @@ def _read(file: Path, signature: dict[str, Any], task: WordPredictor) -> Gradien
             metadata = opened.metadata() or {}
             if json.loads(metadata["signature"]) != signature:
                 return None
-            tensors = {name: opened.get_tensor(name).to(task.device) for name in opened.keys()}  # noqa: SIM118
+            tensors = {name: opened.get_tensor(name).to(task.device) for name in sorted(opened.keys())}
             num_batches = int(metadata["num_batches"])
-            ordered = dict(sorted(tensors.items()))
-            if metadata.get("sha256") != _checksum(ordered, metadata["num_batches"]):
+            if metadata.get("sha256") != _checksum(tensors, metadata["num_batches"]):
                 raise ValueError("its numbers are not those that were written")
     except (OSError, KeyError, TypeError, ValueError, RecursionError, safetensors.SafetensorError) as error:
         raise CheckpointError(

@@ -8,13 +8,13 @@ from sememekit.attack import ExampleResult
 from sememekit.attack.folder import AttackFolder
 from sememekit.attack.ratings import ANSWERS, items_of, read_ratings, sheet
 from sememekit.attack.report import AttackComparison, AttackReport
-from sememekit.figures import percent, percent_interval
+from sememekit.figures import percent
 from sememekit.files import replace_file
 from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK, validity_of
 from sememekit.measure.intervals import Interval, wilson_interval
 from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
-from sememekit.reports.table import Parts, Table, Views
+from sememekit.reports.table import Parts, Table, Views, shown_rate
 
 MOST_SHOWN = 500
 """Examples of each outcome on the page; ``examples.jsonl`` has them all."""
@@ -26,11 +26,6 @@ _TITLES: Final = {
     "error": "Errors",
     "skipped": "Skipped",
 }
-
-
-def shown_rate(found: Interval | None) -> str:
-    """Format a rate with its interval: "52.0 % (45.1 to 58.9)"."""
-    return "–" if found is None else percent_interval(found.value, found.low, found.high)
 
 
 def _number(found: Interval, scale: float = 1.0, sign: str = "") -> str:

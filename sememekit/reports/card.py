@@ -1,16 +1,15 @@
 """The model card of a run: Markdown with metadata, from the run folder alone."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from math import exp
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sememekit.config import Settings
 from sememekit.figures import percent
 from sememekit.files import typed
 from sememekit.reports import pages
-from sememekit.reports.run import training_figure
-from sememekit.runs.plan import Plan, Slot
+from sememekit.reports.run import changed_settings, training_figure
+from sememekit.runs.plan import Plan
 from sememekit.runs.run import Run, Which
 from sememekit.runs.sharing import without_folders
 from sememekit.text.scripts import HAN
@@ -35,7 +34,8 @@ def model_card(run: Run | Path | str, name: str | None = None, *, which: Which =
     tags = ["sememekit", *(slot.name for slot in slots.values()), *(["sememes"] if graph else [])]
     counts = zip(opened.vocabulary.tokens, opened.vocabulary.counts.tolist(), strict=True)
     chinese = 2 * sum(count for word, count in counts if HAN.search(word)) > int(opened.vocabulary.counts.sum())
-    versions, splits = opened.folder.versions, []
+    changed = [(key, value) for key, value in changed_settings(plan.table()) if key.partition(".")[0] not in _LEFT_OUT]
+    settings, versions, splits = [*changed, ("run.seed", plan.run.seed)], opened.folder.versions, []
     for split, size in opened.signature.splits.items():
         unknown, text = percent(size.unknown_rate, 2), f"`{size.sha256[:12]}`"
         splits.append((split, f"{size.tokens:,}", f"{size.types:,}", unknown, f"{size.sentences:,}", text))
@@ -55,7 +55,7 @@ def model_card(run: Run | Path | str, name: str | None = None, *, which: Which =
         splits=splits,
         graph=graph,
         lexicons=[(source.name, f"`{source.sha256[:12]}`") for source in graph.lexicons] if graph else [],
-        settings=[(f"`{key}`", f"`{value}`") for key, value in _changed(plan)],
+        settings=[(f"`{key}`", f"`{without_folders(value)}`") for key, value in settings],
         versions=[(name, versions[name]) for name in _VERSIONS if versions.get(name) is not None],
         pull=typed("sememekit", "pull", "FOLDER", "--out", title),
         score=typed("sememekit", command, title, "--data", "DATA"),
@@ -63,8 +63,7 @@ def model_card(run: Run | Path | str, name: str | None = None, *, which: Which =
 
 
 class _Validated(NamedTuple):
-    """Figures of a checkpoint: ``valid``, on validation, by name; mean training nats of its epoch (if it ends one); ``told``, a
-    description."""
+    """Figures of a checkpoint on validation by name, mean training nats of its epoch (if it ends one), and a description."""
 
     valid: Mapping[str, float]
     train_nats: float | None
@@ -98,18 +97,3 @@ def _figures(found: _Validated, plan: Plan) -> list[tuple[str, str]]:
         counted = metric in ("tokens", "examples")
         rows.append((f"validation {metric.replace('_', ' ')}", f"{value:,.0f}" if counted else f"{value:,.4f}"))
     return rows
-
-
-def _changed(plan: Plan) -> Iterator[tuple[str, object]]:
-    for slot in type(plan).model_fields:
-        chosen = getattr(plan, slot)
-        if slot in _LEFT_OUT or chosen is None:
-            continue
-        settings: Settings = chosen.settings if isinstance(chosen, Slot) else chosen
-        if isinstance(chosen, Slot):
-            yield f"{slot}.name", chosen.name
-        for key, field in type(settings).model_fields.items():
-            value = getattr(settings, key)
-            if value != field.get_default(call_default_factory=True):
-                yield f"{slot}.{key}", without_folders(value)
-    yield "run.seed", plan.run.seed

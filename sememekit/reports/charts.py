@@ -99,10 +99,8 @@ class Curves:
             axes.set_ylim(0.0, 1.05 * max(values) or 1.0)
         else:
             axes.set_yscale("log")
-            close = max(values) < 8 * min(values)
-            axes.yaxis.set_major_locator(
-                MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]) if close else LogLocator(subs=(1.0, 2.0, 5.0), numticks=12)
-            )
+            close, log = max(values) < 8 * min(values), LogLocator(subs=(1.0, 2.0, 5.0), numticks=12)
+            axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]) if close else log)
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
         axes.set_xscale(self.x_scale)
         if self.show_x == ",.0f":
@@ -179,15 +177,12 @@ Chart = Curves | Heatmap
 
 
 def chart(shown: Chart) -> Markup:
-    """Return a chart for a page: a picture in the page's colours with values as tooltips, for curves also a version for narrow
-    screens.
+    """Return a chart for a page: a picture in the page's colours with values as tooltips, for curves also one for phones.
 
     The script of ``layout.html.j2`` shows the nearest value; without scripts the browser's tooltip does."""
-    kind = "marks" if isinstance(shown, Curves) else "squares"
-    pictures = [_picture(shown, kind, "wide" if isinstance(shown, Curves) else "")]
-    if isinstance(shown, Curves):
-        pictures.append(_picture(replace(shown, narrow=True), kind, "slim"))
-    return Markup("").join(pictures)
+    if isinstance(shown, Heatmap):
+        return _picture(shown, "squares", "")
+    return _picture(shown, "marks", "wide") + _picture(replace(shown, narrow=True), "marks", "slim")
 
 
 def _picture(shown: Chart, kind: str, width_class: str) -> Markup:

@@ -1,7 +1,7 @@
 """The ledger: every claim of the five papers with its verdict, as Markdown and as a page."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -98,11 +98,6 @@ def into_page(page: str, found: Ledger, where: str) -> str:
 
 BEGIN: Final = "<!-- ledger: written by 'sememekit reproduce report --into', from the results of trials -->"
 END: Final = "<!-- end of the ledger -->"
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown."""
-    return pages.markdown("ledger", columns=columns, rows=[*rows]).rstrip("\n")
 
 
 def _shown(found: Ledger) -> dict[str, Any]:

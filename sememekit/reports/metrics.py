@@ -9,12 +9,12 @@ from sememekit.analysis.explanations.scores import FREQUENCY, RANDOM
 from sememekit.analysis.segmentation import SegmentationReport
 from sememekit.analysis.senses.evaluation import SenseScores
 from sememekit.analysis.written_texts import BaselineReport, ComparisonReport, Scores
-from sememekit.figures import percent, percent_interval
+from sememekit.figures import percent
 from sememekit.measure.intervals import Interval
 from sememekit.reports import pages
 from sememekit.reports.analysis import confusion
 from sememekit.reports.charts import Curves, Line, chart
-from sememekit.reports.table import Parts, Table, Views, fields
+from sememekit.reports.table import Parts, Table, Views, fields, shown_rate
 
 
 def parts(report: Any) -> Parts:
@@ -108,10 +108,7 @@ def _segmentation(report: SegmentationReport) -> Parts:
 
 
 def _senses(report: SenseScores) -> Parts:
-    def shown(one: Interval, sign: str = "") -> str:
-        return percent_interval(one.value, one.low, one.high, sign=sign)
-
-    rows = [(row.name, shown(row.micro), shown(row.macro), shown(row.above_random, "+")) for row in report.rows]
+    rows = [(row.name, *map(shown_rate, (row.micro, row.macro)), shown_rate(row.above_random, "+")) for row in report.rows]
     title = f"Senses of {report.gold} tagged by {report.run}"
     yield Table(("method", "micro", "macro over words", "micro minus at random"), rows, title, numbers=1)
     cells = [(one.word, one.senses, one.targets, *(percent(x, 0) for x in one.accuracy.values())) for one in report.words]
@@ -162,17 +159,14 @@ def scores_page(report: ExplanationScores) -> str:
 
 
 def tables(report: ExplanationScores, top: int | None = None) -> list[Table]:
-    """Return scores over all positions with every k, and by band of gold word and gold sememe with one k.
-
-    Args:
-        top: the k of the bands; None for 5, or the smallest k without 5."""
+    """Return scores of every k over all positions, and of ``top`` (default: 5, or the least k) by band of word and sememe."""
     tops = sorted({score.top for score in report.rankings})
     top = top or (SHOWN_TOP if SHOWN_TOP in tops else tops[0])
     rankings = list(dict.fromkeys(score.ranking for score in report.rankings))
     columns = ("ranking", "k", "any", "recall", "information", "above frequency", "overlap")
     whole = []
     for one in report.rankings:
-        rates = map(_with_interval, (one.any, one.recall, one.information, one.above_frequency))
+        rates = (shown_rate(rate, unit=False) for rate in (one.any, one.recall, one.information, one.above_frequency))
         whole.append((shown_name(one.ranking), str(one.top), *rates, percent(one.overlap, unit=False)))
     words = [(band.name, band.positions, {s.ranking: s.recall for s in band.scores if s.top == top}) for band in report.words]
     sememes = [(band.name, band.pairs, {s.ranking: s.found for s in band.scores if s.top == top}) for band in report.sememes]
@@ -189,9 +183,8 @@ def charts(report: ExplanationScores) -> list[Curves]:
     if len(found[DRAWN[0]]) < 2:
         return []
     lines = tuple(Line(shown_name(name), tuple(points)) for name, points in found.items())
-    title = "Information on the gold sememes among the first k of a ranking: " + "; ".join(
-        f"{line.name} {percent(line.points[-1][1])}" for line in lines
-    )
+    told = "; ".join(f"{line.name} {percent(line.points[-1][1])}" for line in lines)
+    title = f"Information on the gold sememes among the first k of a ranking: {told}"
     return [Curves(title, "k, sememes shown", "information found", lines, scale="percent", show=".1%")]
 
 
@@ -202,12 +195,8 @@ def shown_name(ranking: str) -> str:
 
 def _by_band(title: str, rankings: Sequence[str], bands: Sequence[tuple[str, int, dict[str, Interval]]]) -> Table:
     columns = ("ranking", *(f"{name} ({count:,})" for name, count, _ in bands))
-    rows = ((shown_name(ranking), *(_with_interval(rates[ranking]) for _, _, rates in bands)) for ranking in rankings)
+    rows = ((shown_name(ranking), *(shown_rate(rates[ranking], unit=False) for _, _, rates in bands)) for ranking in rankings)
     return Table(columns, rows, title, numbers=1)
-
-
-def _with_interval(rate: Interval | None) -> str:
-    return "–" if rate is None else percent_interval(rate.value, rate.low, rate.high, unit=False)
 
 
 VIEWS: Final = Views(scores_page, lambda report: (*tables(report), *pages.remarks("scores", report)), charts)

@@ -69,13 +69,14 @@ def _labelled(rows: Markup, columns: Sequence[str]) -> Markup:
 
     def row(found: re.Match[str]) -> str:
         names = iter(columns)
-        return _CELL.sub(lambda cell: _with_label(cell[0], next(names, "")), found[0])
+
+        def label(cell: re.Match[str]) -> str:
+            name = next(names, "")
+            return str(Markup('<td data-label="{}"').format(name)) if name and cell[0] == "<td" else cell[0]
+
+        return _CELL.sub(label, found[0])
 
     return Markup(_ROW.sub(row, str(rows)))
-
-
-def _with_label(cell: str, column: str) -> str:
-    return str(Markup('{} data-label="{}"').format(Markup(cell), column)) if column and cell == "<td" else cell
 
 
 @cache
@@ -87,9 +88,6 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["word"] = word
-    environment.filters["lang"] = lang
+    environment.filters |= {"word": word, "lang": lang, "show": formatted, "labelled": _labelled}
     environment.filters["prefixed"] = lambda text, before: f"{before}{text}"
-    environment.filters["show"] = formatted
-    environment.filters["labelled"] = _labelled
     return environment

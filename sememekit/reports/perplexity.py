@@ -39,8 +39,7 @@ def parts(report: PerplexityReport | PerplexityComparison | SeedsReport, names: 
 
 
 def words_table(report: Any, names: Sequence[str] = (), parameters: Sequence[int] = ()) -> Table:
-    """Return the perplexities of kinds of words as a table for a paper, each grouping below its heading; last the
-    ``parameters`` of each model, if given."""
+    """Return the perplexities of kinds of words as a table for a paper, by grouping; last the ``parameters`` of each model."""
     found = [one for one in parts(report, names) if isinstance(one, Table) and one.columns[0] == "words"]
     rows = [row for one in found for row in ((one.title,), *one.rows)] if len(found) > 1 else [*found[0].rows]
     empty = [""] * (len(found[0].columns) - 3 - len(parameters))
@@ -286,10 +285,10 @@ def curves(report: RunsComparison) -> list[Curves]:
 
 
 def _mean_line(report: RunsComparison, side: Side, place: int) -> tuple[tuple[float, float], ...]:
-    scale, epochs = SCALES[report.figure], list(zip(*side.curves, strict=False))
-    figures = (scale.mean(scale.inner(point[2]) for point in epoch) for epoch in epochs)
+    scale, epochs = SCALES[report.figure], zip(*side.curves, strict=False)
     return tuple(
-        (statistics.fmean(point[place] for point in epoch), figure) for epoch, figure in zip(epochs, figures, strict=True)
+        (statistics.fmean(point[place] for point in epoch), scale.mean(scale.inner(point[2]) for point in epoch))
+        for epoch in epochs
     )
 
 

@@ -35,8 +35,7 @@ class RunReport(Record):
 
 def report(run: Path, *, html: Path | None = None, figure: Path | None = None) -> RunReport:
     """Write the page of a run, also during training; arguments as ``sememekit report --help``. Raises CheckpointError: no run,
-    no finished epoch, or a torn run. Raises ConfigError: ``html`` or ``figure`` would replace another kind of file, or
-    ``figure`` has another suffix."""
+    no finished epoch, or a torn run. Raises ConfigError: another kind of file at ``html`` or ``figure``, or another suffix."""
     if html is not None:
         check_output(html, PAGE_FILE)
     if figure is not None:
@@ -75,7 +74,7 @@ def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Entry], best_
         "run",
         name=name,
         plan=plan,
-        changed=_changed(plan),
+        changed=changed_settings(plan),
         epochs=epochs,
         best=measured_at(records, best_step),
         best_step=best_step,
@@ -87,7 +86,7 @@ def run_page(name: str, plan: Mapping[str, Any], records: Sequence[Entry], best_
     )
 
 
-def _changed(plan: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def changed_settings(plan: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Return the settings that differ from the default or have none; for custom classes all settings."""
     ours = [slot for slot in VARIANTS if plan.get(slot, {}).get("name") in VARIANTS[slot][0]]
     fields = {slot: variant(slot, plan[slot]["name"]).Settings.model_fields for slot in ours}

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, fina
 
 from rich.cells import cell_len
 
-from sememekit.figures import format_value
+from sememekit.figures import format_value, percent_interval
 from sememekit.files import PAGE, write_output
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from sememekit.measure.intervals import Interval
     from sememekit.reports.charts import Chart
 
 _HEIGHT: Final = 480
@@ -53,10 +54,8 @@ class Table(Sequence[dict[str, Any]]):
 
     ``pandas.DataFrame(table.to_dicts())`` converts it.
 
-    Attributes:
-        numbers: indices of columns set flush right, or the first of them (default: columns of numbers).
-        faint: indices of grey rows.
-        left_out: number of omitted rows with smaller changes."""
+    ``numbers`` are indices of columns set flush right, or the first of them (default: columns of numbers), ``faint`` indices of
+    grey rows; ``left_out`` is the number of omitted rows with smaller changes."""
 
     def __init__(
         self,
@@ -176,15 +175,12 @@ class Views(NamedTuple):
 
 @final
 class Shown(Generic[ReportType]):
-    """A report of sememekit with the page that its command writes; a notebook shows the page.
+    """A report with the page that its command writes; a notebook shows the page. Attributes of ``report`` are available here.
 
     >>> from sememekit.reports.table import Shown, Views
     >>> shown = Shown({"a": 1}, Views(lambda report: f"<p>{report['a']}</p>", lambda report: []))
     >>> shown.report, shown.html
-    ({'a': 1}, '<p>1</p>')
-
-    Attributes:
-        report: the typed report, whose attributes are available here."""
+    ({'a': 1}, '<p>1</p>')"""
 
     def __init__(self, report: ReportType, views: Views) -> None:
         self.report, self.views = report, views
@@ -229,6 +225,11 @@ def _text(cell: Any) -> str:
     if isinstance(cell, float):
         return f"{cell:.4g}"
     return "" if cell is None else str(cell)
+
+
+def shown_rate(found: Interval | None, sign: str = "", *, unit: bool = True) -> str:
+    """Format a rate with its interval: "52.0 % (45.1 to 58.9)"; "–" for none."""
+    return "–" if found is None else percent_interval(found.value, found.low, found.high, sign=sign, unit=unit)
 
 
 def share_bar(share: float, tick: float | None = None) -> str:

@@ -102,7 +102,7 @@ def next_words(bench: Bench, question: questions.NextWordsQuestion) -> NextWords
     run = bench.changed(question.run, question.changes)
     report = run.explain(question.context, top=question.top).report
     context = " ".join(word.read_as for word in report.context)
-    return NextWords(run=run.name, checkpoint=run.snapshot, context=context, words=report.words)
+    return NextWords(**run.of_run, context=context, words=report.words)
 
 
 class ScoreAnswer(OfRun):
@@ -121,7 +121,7 @@ def scores(bench: Bench, question: questions.ScoreQuestion) -> ScoreAnswer:
     before, after = (_perplexity(getattr(row, name, None) for row in tokens) for name in ("nats", "nats_overlay"))
     if before is None:
         raise DataError("score: the text has no word that could be predicted; give two words at least")
-    return ScoreAnswer(run=run.name, checkpoint=run.snapshot, tokens=tuple(tokens), perplexity=before, perplexity_overlay=after)
+    return ScoreAnswer(**run.of_run, tokens=tuple(tokens), perplexity=before, perplexity_overlay=after)
 
 
 def _perplexity(nats: Iterable[float | None]) -> float | None:
@@ -140,8 +140,7 @@ def tags(bench: Bench, question: questions.TagQuestion) -> TagAnswer:
     """The senses of words, as ``sememekit tag`` gives them."""
     run = bench.run(question.run)
     rows = tuple(tag(run, question.text.split("\n"), method=question.method, words=question.words))
-    header = header_of(run, question.method, ()).sentences()
-    return TagAnswer(run=run.name, checkpoint=run.snapshot, header=tuple(header), tokens=rows)
+    return TagAnswer(**run.of_run, header=tuple(header_of(run, question.method, ()).sentences()), tokens=rows)
 
 
 AnyExplanation = OverlayExplanation | Explanation | LabelExplanation | LatticeExplanation | WritingExplanation
@@ -167,7 +166,7 @@ def segmented(bench: Bench, question: questions.SegmentQuestion) -> SegmentAnswe
     """The words of raw text, as ``sememekit segment --model`` finds them."""
     run = bench.run(question.run)
     found = segment_lines(open_reader(run, "segment"), question.text.split("\n"), question.decoding)
-    return SegmentAnswer(run=run.name, checkpoint=run.snapshot, lines=tuple(map(tuple, found)))
+    return SegmentAnswer(**run.of_run, lines=tuple(map(tuple, found)))
 
 
 def predicted(bench: Bench, question: questions.PredictQuestion) -> PredictionReport:
@@ -178,7 +177,7 @@ def predicted(bench: Bench, question: questions.PredictQuestion) -> PredictionRe
         LabelPrediction(line=line, label=label, probabilities=dict(zip(labels, values, strict=True)))
         for line, (_, label, *values) in enumerate(rows, start=1)
     )
-    return PredictionReport(run=run.name, checkpoint=run.snapshot, labels=labels, predictions=tuple(predictions))
+    return PredictionReport(**run.of_run, labels=labels, predictions=tuple(predictions))
 
 
 class GeneratedPart(Record):

@@ -9,7 +9,7 @@ from typing import Any, Final, Generic, TypeVar, get_args, get_type_hints
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
@@ -105,38 +105,28 @@ async def _lines(items: AsyncIterator[Record]) -> AsyncIterator[str]:
         async for item in items:
             yield item.model_dump_json(exclude_none=True) + "\n"
     except (SememekitError, BusyError, LateError) as error:
-        yield _error_json(str(error) or _SAID[type(error)][1]) + "\n"
+        yield json.dumps({"error": str(error)}) + "\n"
 
 
-_SAID: Final[dict[type[Exception], tuple[int, str]]] = {
-    BusyError: (429, "too many requests at once; try again in a second"),
-    LateError: (503, "the answer takes too long; ask for less at once, or try again"),
-}
+STATUS: Final[dict[type[Exception], int]] = {BusyError: 429, LateError: 503, UnknownRunError: 404, SememekitError: 422}
 
 
-def _error_json(message: str) -> str:
-    return json.dumps({"error": message})
-
-
-def _error(message: str, status: int, **headers: str) -> Response:
-    return Response(_error_json(message), status, headers=headers, media_type="application/json")
+def _error(message: str, status: int, again: bool = False) -> Response:
+    return JSONResponse({"error": message}, status, {"retry-after": "1"} if again else None)
 
 
 def _add_errors(app: FastAPI) -> None:
     async def refused(request: Request, error: Any) -> Response:
-        match error:
-            case BusyError() | LateError():
-                status, message = _SAID[type(error)]
-                return _error(message, status, **{"retry-after": "1"})
-            case RequestValidationError():
-                return _wrong(request.url.path, error)
-            case HTTPException():
-                return _error(str(error.detail), error.status_code)
-            case SememekitError() | UnknownRunError():
-                return _error(str(error), 404 if isinstance(error, UnknownRunError) else 422)
+        if isinstance(error, RequestValidationError):
+            return _wrong(request.url.path, error)
+        if isinstance(error, HTTPException):
+            return _error(str(error.detail), error.status_code)
+        for kind, status in STATUS.items():
+            if isinstance(error, kind):
+                return _error(str(error), status, again=isinstance(error, BusyError | LateError))
         return _error("a fault of the server, which its terminal tells", 500)
 
-    for kind in (SememekitError, UnknownRunError, BusyError, LateError, RequestValidationError, HTTPException, Exception):
+    for kind in (*STATUS, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, refused)
 
 

@@ -29,8 +29,7 @@ class Piece(Record):
 
 
 class Step(Record):
-    """A step of a search: ``fields`` of the best text in pieces, ``probability`` of the true label, ``queries`` in all,
-    ``tried`` here."""
+    """A step of a search: pieces of the best text, probability of the true label, queries in all, and ``tried`` here."""
 
     queries: int
     tried: int
@@ -101,17 +100,14 @@ def rate(bench: Bench, question: RatingQuestion) -> RatingAnswer:
     run, folder = bench.run(question.run), bench.folder()
     file = folder / RATINGS
     with sole_writer(folder / ".lock", lambda holder: DataError(f"{file} is being written by {holder}; try again")):
-        rows = _ratings(read_text(file, DataError)) if file.exists() else {}
+        text = read_text(file, DataError) if file.exists() else ""
+        header, *stored = [*csv.reader(StringIO(text, newline=""))] or [[*COLUMNS]]
+        if tuple(header) != COLUMNS or any(len(row) != len(COLUMNS) for row in stored):
+            raise DataError(f"{RATINGS} was not written by the workbench; move it away, so that a new one can be made")
+        rows = {tuple(row[:5]): tuple(row[5:]) for row in stored}
         given = (run.name, question.text, question.changed, question.old, question.new)
         rows[given] = tuple("yes" if said else "no" for said in (question.same_meaning, question.fluent))
         stream = StringIO()
         csv.writer(stream).writerows([COLUMNS, *((*key, *said) for key, said in rows.items())])
         replace_file(file, stream.getvalue().encode())
     return RatingAnswer(file=str(file), ratings=len(rows))
-
-
-def _ratings(text: str) -> dict[tuple[str, ...], tuple[str, ...]]:
-    header, *rows = csv.reader(StringIO(text, newline="")) or [()]
-    if tuple(header) != COLUMNS or any(len(row) != len(COLUMNS) for row in rows):
-        raise DataError(f"{RATINGS} was not written by the workbench; move it away, so that a new one can be made")
-    return {tuple(row[:5]): tuple(row[5:]) for row in rows}

@@ -39,10 +39,8 @@ class Gate:
     without the token if there is one, and a body that is not JSON, too large or too slow. It adds headers that restrict the
     page to this server. No other origin can read an answer.
 
-    Args:
-        host: the address that the server listens on.
-        token: required ``Authorization: Bearer TOKEN``; None for no token.
-        seconds: timeout for receiving a request."""
+    ``host`` is the address that the server listens on, ``token`` the required ``Authorization: Bearer TOKEN`` (None for no
+    token), and ``seconds`` the timeout for receiving a request."""
 
     def __init__(self, app: ASGIApp, host: str, token: str | None, *, seconds: float = 10.0) -> None:
         self._app, self._host, self._token, self._seconds = app, host.strip("[]"), token, seconds

@@ -59,13 +59,9 @@ class ServedRun(Run):
 class Bench:
     """The served runs by name, the lexicons of substitutes, and the folder for saving.
 
-    Args:
-        folders: of runs; runs of the same name get numbers.
-        overlays: a folder of this process for requested changes.
-        sources: ``FORMAT:PATH`` of lexicons of substitutes in attacks.
-        save: folder for saving; None to disable it.
-
-    Raises CheckpointError: a folder is no run. Raises ConfigError: ``save`` lies in a run."""
+    Runs of the same name in ``folders`` get numbers. ``overlays`` is a folder of this process for requested changes;
+    ``sources`` are lexicons (``FORMAT:PATH``) of substitutes in attacks; ``save`` None disables saving. Raises
+    CheckpointError: a folder is no run. Raises ConfigError: ``save`` lies in a run."""
 
     def __init__(
         self,
@@ -94,8 +90,7 @@ class Bench:
         return self.runs[name]
 
     def overlay(self, run: ServedRun, changes: Sequence[GivenChange]) -> Path | None:
-        """A file with the changes, or None. Raises ConfigError, DataError, GraphError: a change does not fit the annotation of
-        the run."""
+        """A file with the changes, or None. Raises ConfigError, DataError, GraphError: a change does not fit the annotation."""
         if not changes:
             return None
         graph = run.stored_graph

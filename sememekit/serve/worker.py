@@ -26,9 +26,15 @@ LONGEST_WAIT: Final = 30.0
 class BusyError(Exception):
     """Too many requests at once."""
 
+    def __str__(self) -> str:
+        return "too many requests at once; try again in a second"
+
 
 class LateError(Exception):
     """The answer takes too long."""
+
+    def __str__(self) -> str:
+        return "the answer takes too long; ask for less at once, or try again"
 
 
 class Worker:
@@ -58,8 +64,7 @@ class Worker:
 
     async def stream(self, items: Generator[T]) -> AsyncIterator[T]:
         """Yield the items of a generator, each computed after the previous is sent: other requests run between, and slow
-        clients cost nothing. The first is computed now, so that errors come before the stream begins. Raises BusyError: too
-        many streams."""
+        clients cost nothing. The first is computed now, so that errors come first. Raises BusyError: too many streams."""
         if not self._streams.acquire(blocking=False):
             raise BusyError
         try:

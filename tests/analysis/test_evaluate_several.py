@@ -202,9 +202,9 @@ def test_the_order_of_the_columns_does_not_matter(softmax: Path, place: Place) -
         found = TextSums(scoring.num_units, len(place.data.vocabulary), [every])
         for scores in scoring.chunks(silent):
             found.add(scores)
-        nats, number = found.units(1)
+        nats, number = found.units[1]
         assert nats.sum() == pytest.approx(found.total.nats)
-        assert number.tolist() == found.units()[1].tolist()
+        assert number.tolist() == found.units[0][1].tolist()
         counts.append(number.tolist())
     assert counts[0] == counts[1] == counts[2]
     assert sorted(set(counts[0][1:])) == [4], "four words a sentence; of the first one the first word is not predicted"

@@ -18,7 +18,7 @@ from sememekit.analysis.senses.evaluation import ORACLE, RANDOM, evaluate_senses
 from sememekit.analysis.senses.gold import matching_senses, read_gold
 from sememekit.analysis.senses.inventory import SMOOTHING, SenseInventory, inventory_of
 from sememekit.analysis.senses.tagger import FOLLOWING, LineReader, SenseTagger
-from sememekit.analysis.senses.tagging import FILE, recall
+from sememekit.analysis.senses.tagging import FILE, header_of
 from sememekit.commands._program import app
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.jobs.train import train
@@ -246,15 +246,15 @@ def test_a_run_without_senses_needs_a_source(place: Place, tmp_path: Path) -> No
 
 def test_a_measurement_is_found_for_these_weights_and_this_method_alone(place: Place, tmp_path: Path) -> None:
     run = Path(shutil.copytree(place.folder / "sdlm", tmp_path / "run", ignore=shutil.ignore_patterns(FILE)))
-    assert recall(Run.open(run), "combined", ()) == []
+    assert header_of(Run.open(run), "combined", ()).measured == ()
     for _ in range(2):
         assert evaluate_senses(run, gold_file(tmp_path)).stored
-    [found] = recall(Run.open(run), "combined", ())
+    [found] = header_of(Run.open(run), "combined", ()).measured
     assert found.targets == 2
-    assert recall(Run.open(run), "share", ()) == recall(Run.open(run), "combined", ("open",)) == []
+    assert header_of(Run.open(run), "share", ()).measured == header_of(Run.open(run), "combined", ("open",)).measured == ()
     (run / FILE).write_text("{}", encoding="utf-8")
     with pytest.raises(CheckpointError, match="eval RUN --senses"):
-        recall(Run.open(run), "combined", ())
+        header_of(Run.open(run), "combined", ())
 
 
 def test_the_command_prints_tables_and_json(place: Place, tmp_path: Path) -> None:

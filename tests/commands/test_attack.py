@@ -22,7 +22,8 @@ from sememekit.commands._program import app
 from sememekit.errors import CheckpointError, DataError
 from sememekit.jobs.attack import attack
 from sememekit.measure.intervals import wilson_interval
-from sememekit.reports.attack import _TITLES, charts, charts_of, comparison_page, comparison_rows, rate_rows, shown_rate
+from sememekit.reports.attack import _TITLES, charts, charts_of, comparison_page, comparison_rows, rate_rows
+from sememekit.reports.table import shown_rate
 from tests.attack.toys import TEXTS
 from tests.commands.attacks import VICTIM, run, table_of
 from tests.pages import check_page

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from sememekit.analysis.contexts import PredictedText
-from sememekit.analysis.explanations.scores import FREQUENCY, BandScores, Gold, RankingScore, SememeBand, score_rankings
+from sememekit.analysis.explanations.scores import FREQUENCY, Gold, Scores, score_rankings
 from sememekit.analysis.explanations.sememe_mass import CONTEXTS_AT_ONCE, COUNTS, SememeMasses, contexts_of, mean_mass, rankings
 from sememekit.config import Record
 from sememekit.decoders.base import Sensed
@@ -31,7 +31,7 @@ class LeftOut(Record):
     not_annotated: int
 
 
-class ExplanationScores(OfRun):
+class ExplanationScores(OfRun, Scores):
     """Report of ``eval --explanations``; see docs/explaining.md."""
 
     decoder: str
@@ -50,12 +50,6 @@ class ExplanationScores(OfRun):
     """Definition of a sentence in this text."""
     num_sememes: int
     """K, the sememes that are ranked."""
-    rankings: tuple[RankingScore, ...]
-    """Scores over all positions, for each ranking and each k."""
-    words: tuple[BandScores, ...]
-    """Scores by the training count of the gold word."""
-    sememes: tuple[SememeBand, ...]
-    """Recall by the training count of the gold sememe."""
 
 
 def evaluate_explanations(
@@ -71,25 +65,14 @@ def evaluate_explanations(
 ) -> ExplanationScores:
     """Compare the sememes that ``explain`` would list before each word of a text with the sememes of the next word.
 
-    At each position the model has read the words before, as in ``evaluate-ppl``, and ranks K sememes of its graph. Sememes that
-    only special tokens have are left out, since they can never be gold. All senses of the next word give gold sememes, since
-    its sense is not annotated. ``LeftOut`` counts the positions that are not scored. For each k:
-
-    - ``any``: share of positions with a gold sememe among the k;
-    - ``recall``: mean of (gold sememes among the k) / min(k, number of gold sememes);
-    - ``information``: summed weight of the gold sememes among the k, divided by the summed weight of all gold sememes. The
-      weight of a sememe is -log(its tokens / all tokens) by the counts of the vocabulary, so frequent sememes weigh little;
-    - ``overlap``: share of the k sememes that are the same for two contexts half the text apart; 1 for a constant list.
-
-    Rankings come from ``sememe_mass.rankings``, the training frequency of the sememes, and sememes drawn at random (expected
-    values, no draw). Intervals are 95 % of a bootstrap over sentences, or over pairs of a text and its headline.
+    At each position the model has read the words before, and ranks the K sememes of its graph that can be gold. All senses of
+    the next word give gold sememes, since its sense is not annotated. docs/explaining.md has the figures and the rankings:
+    ``sememe_mass.rankings``, the training frequency of the sememes, and sememes drawn at random (expected values, no draw).
 
     ``tops`` are the values of k; ``seed`` is for the sample of ``contexts`` positions and for the bootstrap. Other arguments as
-    ``sememekit eval --help``; the stages of ``progress`` are ``mean`` and ``contexts``.
-
-    Raises:
-        ConfigError: the output layer has no senses, the task predicts no words, or a number or split is out of range.
-        DataError: the data are absent or lack the split, or no word of it has sememes from a lexicon."""
+    ``sememekit eval --help``; the stages of ``progress`` are ``mean`` and ``contexts``. Raises ConfigError: the output layer
+    has no senses, the task predicts no words, or a number or split is out of range. Raises DataError: the data are absent or
+    lack the split, or no word of it has sememes from a lexicon."""
     if not tops or min(tops) < 1 or (contexts is not None and contexts < 1):
         raise ConfigError(f"eval --explanations: --top and --contexts must be 1 at least, given {list(tops)} and {contexts}")
     loaded = Run.open(run)
@@ -148,7 +131,7 @@ def evaluate_explanations(
         sentences=len(np.unique(units[places])),
         unit=unit,
         num_sememes=int(gold.possible_K.sum()),
-        **found._asdict(),
+        **dict(found),
     )
 
 

@@ -1,5 +1,6 @@
 """The influence of words and sememes on a label: by leaving each out, and by gradient times input."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
@@ -78,13 +79,8 @@ def influence(task: TextClassifier, texts: Sequence[Ids], label: int | None = No
     A removed word is read as an unknown word: as ``<unk>``, or not at all if the model skips unknown words. A sememe is removed
     from one word in one place: only there the sum pi lacks its vector.
 
-    Args:
-        task: a model; it is put into evaluation mode inside.
-        texts: N arrays of word ids.
-        label: the id of the label to explain (default: the most probable).
-
-    Raises:
-        ConfigError: the vocabulary has no unknown word."""
+    ``task`` is put into evaluation mode inside; ``texts`` are N arrays of word ids; ``label`` is the id of the label to explain
+    (default: the most probable). Raises ConfigError: the vocabulary has no unknown word."""
     unknown = task.vocabulary.unknown_id
     if unknown is None:
         raise ConfigError(
@@ -169,11 +165,9 @@ def _gradients(
     task: TextClassifier, reading: Sequence[Ids], label: int
 ) -> tuple[list[list[float]], dict[tuple[int, int, int], float]]:
     """Return gradient times input of log p(label), for each word that is read and each (text, word number, sememe)."""
-    sets: list[list[int]] = []
-    numbers: list[Ids] = []
-    for words in reading:
-        numbers.append(np.arange(len(sets), len(sets) + len(words)) + len(task.vocabulary))
-        sets += [sememes_of(task, int(word)) for word in words]
+    places = [(text, place) for text, words in enumerate(reading) for place in range(len(words))]
+    sets = [sememes_of(task, int(reading[text][place])) for text, place in places]
+    numbers = np.split(np.arange(len(sets)) + len(task.vocabulary), np.cumsum([len(words) for words in reading[:-1]]))
     kept: list[tuple[SememeSum, Tensor, Pi]] = []
 
     def keep(module: SememeSum, given: tuple[Tensor], pi: Pi) -> None:
@@ -182,7 +176,7 @@ def _gradients(
     sums = {part for part in task.encoder.modules() if isinstance(part, SememeSum)}
     hooks = [part.register_forward_hook(keep) for part in sums]
     by_word: list[list[float]] = []
-    by_sememe: dict[tuple[int, int, int], float] = {}
+    by_sememe: dict[tuple[int, int, int], float] = defaultdict(float)
     try:
         # The fused kernels of a GPU have no backward pass in evaluation mode.
         with (
@@ -211,11 +205,7 @@ def _gradients(
             continue
         along = gradient @ module.vectors.detach().T
         for token, row in zip(tokens.flatten().tolist(), pi.where.flatten().tolist(), strict=True):
-            if token < len(task.vocabulary):
-                continue
-            text = next(n for n, own in enumerate(numbers) if len(own) and own[0] <= token <= own[-1])
-            place = token - int(numbers[text][0])
-            for sememe in sets[token - len(task.vocabulary)]:
-                key = (text, place, sememe)
-                by_sememe[key] = by_sememe.get(key, 0.0) + float(along[row, sememe])
+            number = token - len(task.vocabulary)
+            for sememe in sets[number] if number >= 0 else ():
+                by_sememe[*places[number], sememe] += float(along[row, sememe])
     return by_word, by_sememe

@@ -76,11 +76,7 @@ class LabelExplanation(OfRun):
 def explain_label(
     run: Path | Run, texts: Sequence[str], *, label: str | None = None, top_sememes: int = 12
 ) -> LabelExplanation:
-    """Predict the label of an example, and measure the effect of each word and each sememe.
-
-    A word is removed by reading the unknown word in its place (or nothing, if the model skips unknown words), a sememe by
-    leaving its vector out of the sum for that word. The effect is the fall of the label's log-probability. Effects do not add
-    up, since words interact.
+    """Predict the label of an example, and measure each word and sememe as ``influence``. Effects do not add up.
 
     ``texts``: the N texts of the example, segmented like the training data. Other arguments as ``sememekit explain --help``.
     Raises CheckpointError, DataError: as ``load_classifier``; also for another number of texts, or one without a known word.

@@ -55,8 +55,7 @@ class LatticeSentence(Record):
 
     tokens: tuple[LatticeToken, ...]
     edges: tuple[LatticeEdge, ...]
-    """All edges with a posterior of 0.005 or more, and all edges of the most probable path, by beginning, end and copy. The end
-    mark is not shown."""
+    """Edges with a posterior of 0.005 or more, or on the most probable path, by beginning, end and copy; no end mark."""
     viterbi: tuple[str, ...]
     posterior: tuple[str, ...]
     """viterbi, posterior: its words by the most probable path, and by separate decisions at each boundary."""

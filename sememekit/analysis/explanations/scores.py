@@ -93,12 +93,6 @@ class Gold:
             nats_V=np.bincount(words, np.maximum(nats_K, 0.0)[sememes], minlength=graph.num_words).astype(np.float64),
         )
 
-    def hits(self, words: Integers, tops: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Return (P, k): whether the words (P,) have the sememes ``tops`` (P, k)."""
-        wanted = words[:, None] * self.num_sememes + tops
-        place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        return np.asarray(self.keys[place] == wanted)
-
 
 class Found(NamedTuple):
     """Hits among the first k sememes of a ranking at each of P positions: number (in all and by band) and nats."""
@@ -111,7 +105,8 @@ class Found(NamedTuple):
 
 def found_in(gold: Gold, words: Integers, tops: NDArray[np.integer]) -> Found:
     """Count the hits among the first k sememes ``tops`` (P, k) at each position, with the gold ``words`` (P,)."""
-    hits = gold.hits(words, tops)
+    wanted = words[:, None] * gold.num_sememes + tops
+    hits = gold.keys[np.minimum(np.searchsorted(gold.keys, wanted), len(gold.keys) - 1)] == wanted  # (P, k)
     band = np.digitize(gold.count_K, COUNT_BANDS)
     by_band = [(hits & (band[tops] == number)).sum(axis=1) for number in range(len(COUNT_BANDS) + 1)]
     number = hits.sum(axis=1).astype(np.float64)
@@ -139,12 +134,15 @@ def gold_by_band(gold: Gold, words: Integers) -> Reals:
     return np.asarray(table[words])
 
 
-class Scores(NamedTuple):
-    """All scores: over all positions, by band of the gold word, and by band of the gold sememe."""
+class Scores(Record):
+    """The scores of rankings."""
 
     rankings: tuple[RankingScore, ...]
+    """Scores over all positions, for each ranking and each k."""
     words: tuple[BandScores, ...]
+    """Scores by the training count of the gold word."""
     sememes: tuple[SememeBand, ...]
+    """Recall by the training count of the gold sememe."""
 
 
 def score_rankings(
@@ -156,36 +154,28 @@ def score_rankings(
     tops: Sequence[int],
     seed: int = 0,
 ) -> Scores:
-    """Score rankings against the gold words, beside sememes drawn at random.
-
-    Args:
-        words: (P,) the gold word of each position.
-        word_counts: (V,) of the vocabulary.
-        units: (P,) the sentence of each position, which the bootstrap draws.
-        ranked: the first sememes of each ranking (P, k), best first; k is the largest of ``tops``, at most K.
-        tops: numbers of sememes, k."""
+    """Score rankings against the gold ``words`` (P,), beside sememes drawn at random; ``word_counts`` are (V,). The
+    bootstrap draws ``units`` (P,), the sentence of each position. ``ranked`` has the first sememes of each ranking (P, k),
+    best first; k is the largest of ``tops``, at most K."""
     sizes_PB, sizes = gold_by_band(gold, words), gold.size_V[words].astype(np.float64)
     band_P = np.digitize(word_counts[words], COUNT_BANDS)
     of_band = [np.ones(len(words)), *((band_P == number).astype(np.float64) for number in range(len(COUNT_BANDS) + 1))]
     unit = np.unique(units, return_inverse=True)[1].reshape(-1)
-    sums: dict[tuple[str, int, int, str], tuple[Reals, Reals]] = {}  # of each sentence
-
-    def add(name: tuple[str, int, int, str], top_P: Reals, bottom_P: Reals) -> None:
-        sums[name] = np.bincount(unit, top_P).astype(np.float64), np.bincount(unit, bottom_P).astype(np.float64)
-
+    ratios: dict[tuple[str, int, int, str], tuple[Reals, Reals]] = {}  # numerator and denominator at each position
     names = [(name, top) for name in (*ranked, RANDOM) for top in tops]
     for name, top in names:
         random = name == RANDOM
         found = expected_of_random(gold, words, top, sizes_PB) if random else found_in(gold, words, ranked[name][:, :top])
         recall = found.number_P / np.minimum(top, sizes)
         for number, here in enumerate(of_band):
-            add((name, top, number, "any"), found.any_P * here, here)
-            add((name, top, number, "recall"), recall * here, here)
-            add((name, top, number, "information"), found.nats_P * here, gold.nats_V[words] * here)
+            ratios[name, top, number, "any"] = found.any_P * here, here
+            ratios[name, top, number, "recall"] = recall * here, here
+            ratios[name, top, number, "information"] = found.nats_P * here, gold.nats_V[words] * here
         for number in range(len(COUNT_BANDS) + 1):
-            add((name, top, number, "sememes"), found.by_band_PB[:, number], sizes_PB[:, number])
-    values, draws = resampled_ratios(*(np.stack(side, axis=1) for side in zip(*sums.values(), strict=True)), seed=seed)
-    column = {name: place for place, name in enumerate(sums)}
+            ratios[name, top, number, "sememes"] = found.by_band_PB[:, number], sizes_PB[:, number]
+    sums = (np.stack([np.bincount(unit, part) for part in side], axis=1) for side in zip(*ratios.values(), strict=True))
+    values, draws = resampled_ratios(*sums, seed=seed)
+    column = {name: place for place, name in enumerate(ratios)}
 
     def rate(*name: Any) -> Interval:
         return from_draws(float(values[column[name]]), draws[:, column[name]])
@@ -208,7 +198,7 @@ def score_rankings(
         of_words.append(BandScores(name=band, positions=int(of_band[number + 1].sum()), scores=scores))
         recalls = tuple(SememeRecall(ranking=name, top=top, found=rate(name, top, number, "sememes")) for name, top in names)
         of_sememes.append(SememeBand(name=band, pairs=int(sizes_PB[:, number].sum()), scores=recalls))
-    return Scores(tuple(score(*one, 0) for one in names), tuple(of_words), tuple(of_sememes))
+    return Scores(rankings=tuple(score(*one, 0) for one in names), words=tuple(of_words), sememes=tuple(of_sememes))
 
 
 def _overlap(tops: NDArray[np.integer]) -> float | None:

@@ -57,9 +57,7 @@ def mean_by_counts(decoder: Sensed, masses: SememeMasses, counts: NDArray[np.int
     counts. If the model's mean probability of each word is f(w), this approximates the mean mass over the training text: only
     the division of a word's probability among its senses differs.
 
-    Args:
-        counts: (V,) of the vocabulary; words of count 0, such as words only in sources, do not contribute.
-        empty_1H: (1, H) zeros, the empty context."""
+    Words of count 0, such as words only in sources, do not contribute to ``counts`` (V,). ``empty_1H`` is the empty context."""
     structure = masses.structure
     senses_S = decoder.sense_probabilities(empty_1H).log_senses_NS[0].double()
     within_S = senses_S - segment_logsumexp(senses_S, structure.word_of_sense, structure.num_words)[structure.word_of_sense]
@@ -100,15 +98,9 @@ def mean_mass(
 ) -> tuple[Tensor, str]:
     """The mean mass of each sememe, as a reference for one context: over the word counts of a run, or over a split of its data.
 
-    Args:
-        task: the model of the run; its output layer has senses.
-        empty_1H: (1, H) zeros.
-        over: ``counts``, which needs only the run, or the name of a split.
-        data: the prepared data with the split; None for the data of the training.
-
     Returns (K,) means, and a description of their text. The mean is 0 for sememes without senses and, over ``counts``, for
-    sememes of uncounted words alone. Raises ConfigError: neither ``counts`` nor a split. Raises DataError: the data are absent.
-    """
+    sememes of uncounted words alone. The output layer of ``task`` has senses; ``empty_1H`` are zeros; ``data`` (default: of the
+    training) has the split. Raises ConfigError: ``over`` is neither ``counts`` nor a split. Raises DataError: absent data."""
     assert isinstance(task.decoder, Sensed)
     if over == COUNTS:
         splits = ", ".join(run.signature.vocabulary_splits or ()) or "the vocabulary"

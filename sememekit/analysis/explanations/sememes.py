@@ -87,19 +87,11 @@ class SememeViews(Record):
 class SememeReader:
     """Reads mass, mean and gate of every sememe of a run's graph in a context.
 
-    >>> reader = SememeReader(run, run.task, torch.zeros_like(hidden_H), "counts", None, None)
+    >>> reader = SememeReader(run, run.task, torch.zeros_like(hidden_H), "counts", None)
     >>> shown = views(reader.read(hidden_H, attribution), 5)
 
-    Args:
-        empty_H: (H,) zeros, the empty context.
-        over: the text of the mean masses: ``counts`` or a split.
-        data: the folder with the split; None for the prepared data of the training.
-        progress: called while a split is read.
-
-    ``mean`` describes the text or counts of the means.
-
-    Raises:
-        ConfigError, DataError: as ``mean_mass``."""
+    ``empty_H`` are (H,) zeros, the empty context. The means are ``over`` the counts or a split of ``data`` (default: the data
+    of the training), which ``mean`` describes; ``progress`` is called while a split is read. Errors as ``mean_mass``."""
 
     def __init__(
         self, run: Run, task: Predictor, empty_H: Tensor, over: str, data: Path | None, progress: OneStage = silent

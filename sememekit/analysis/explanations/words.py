@@ -73,8 +73,7 @@ class ChangedSememe(Record):
 
 
 class Explanation(OfRun, SememeViews):
-    """The words that a model expects after a context, and why; without sememes for models without senses. ``run`` names the
-    overlay, too, if there is one."""
+    """The words that a model expects after a context, and why; ``run`` names the overlay, too, if there is one."""
 
     decoder: str
     context: tuple[ContextWord, ...]
@@ -108,8 +107,7 @@ class OverlayExplanation(Explanation):
     changed_words: tuple[ChangedWord, ...]
     """Words with changed senses, by falling difference of their probabilities."""
     changed_sememes: tuple[ChangedSememe, ...]
-    """Sememes that a changed sense has before or after, by falling difference of their probabilities; empty for models without
-    senses."""
+    """Sememes that a changed sense has before or after, by falling difference of their probabilities; empty without senses."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +123,9 @@ class _Reading:
     shares: dict[int, float]  # number of a sense -> its share, for these words
     sememes: list[ContextSememe] | None  # all, in the order of the graph; None for models without senses
     mean: str | None
+
+    def rank(self, word: int) -> int:
+        return 1 + int((self.log_probs_V > self.log_probs_V[word]).sum())
 
 
 def explain(
@@ -151,14 +152,9 @@ def explain(
     With ``word`` the result has its senses given the context and the words ``right`` after it (``AskedWord``).
 
     Arguments as ``sememekit explain --help``; ``progress`` is called with ("mean", done, total) while the split ``mean`` of
-    ``data`` is read.
-
-    Raises:
-        ConfigError: ``top`` or ``top_sememes`` below 1, an unknown split, a task that predicts no words, or an overlay that
-            does not fit the run.
-        GraphError: words or sememes of the overlay do not fit the run.
-        DataError: a context without known words, a word that a vocabulary without ``<unk>`` lacks, absent data of the split, or
-            a file that is no overlay."""
+    ``data`` is read. Raises ConfigError: ``top`` or ``top_sememes`` below 1, an unknown split, a task that predicts no words,
+    or an overlay that does not fit the run. Raises GraphError: words or sememes of the overlay do not fit. Raises DataError: a
+    context without known words, a word that a vocabulary without ``<unk>`` lacks, absent data of the split, or no overlay."""
     check_numbers(top=top, top_sememes=top_sememes, min_count=min_count)
     show = partial(progress, "mean")
     loaded = Run.open(run)
@@ -167,8 +163,8 @@ def explain(
             return _explanation(_reading(loaded, context, top, (), mean, data, show), str(run), top_sememes, min_count)
         named = known_word(loaded, word)
         reading = _reading(loaded, context, top, [named], mean, data, show)
-        rank = 1 + int((reading.log_probs_V > reading.log_probs_V[named]).sum())
-        found = asked_word(loaded, [item.word for item in reading.context], reading.predicted[named], rank, right.split())
+        left, given = [item.word for item in reading.context], reading.predicted[named]
+        found = asked_word(loaded, left, given, reading.rank(named), right.split())
         return _explanation(reading, str(run), top_sememes, min_count).model_copy(update={"asked": found})
     if word is not None or right:
         raise ConfigError("--overlay compares the words of its changes; leave out --word and --right")
@@ -221,9 +217,8 @@ def _reading(
             annotated, senses = bool(graph.annotated[word]), senses_of(graph, own, sememes, priors)
             predicted.append(PredictedWord(word=given, probability=value, source=source, annotated=annotated, senses=senses))
         shares = {sense: share for senses in attribution.word_senses for sense, share in senses}
-    return _Reading(
-        loaded, tuple(words), segmentation, log_probs, best, dict(zip(shown, predicted, strict=True)), shares, sememes, over
-    )
+    found = dict(zip(shown, predicted, strict=True))
+    return _Reading(loaded, tuple(words), segmentation, log_probs, best, found, shares, sememes, over)
 
 
 def _explanation(reading: _Reading, run: str, top_sememes: int, min_count: int) -> Explanation:
@@ -253,9 +248,8 @@ def _explanation(reading: _Reading, run: str, top_sememes: int, min_count: int) 
 def _changed_words(asked: Sequence[int], before: _Reading, after: _Reading) -> tuple[ChangedWord, ...]:
     found = []
     for word in asked:
-        ranks = [1 + int((one.log_probs_V > one.log_probs_V[word]).sum()) for one in (before, after)]
-        pair = before.predicted[word], after.predicted[word]
-        found.append(ChangedWord(before=pair[0], after=pair[1], rank_before=ranks[0], rank_after=ranks[1]))
+        ranks = {"rank_before": before.rank(word), "rank_after": after.rank(word)}
+        found.append(ChangedWord(before=before.predicted[word], after=after.predicted[word], **ranks))
     return tuple(sorted(found, key=lambda one: -abs(one.after.probability - one.before.probability)))
 
 

@@ -20,15 +20,13 @@ from sememekit.runs.writing import Writer, describe_search, load_writer, search_
 from sememekit.sememes.overlay import ChangedSense
 from sememekit.tasks.base import require
 from sememekit.tasks.writing import TextWriter, hypothesis_words
-from sememekit.training import autocast
 
 TOP_SEMEMES = 5
 """Sememes of a word, as in Table 6, Gu et al. 2018."""
 
 
 class WrittenWord(SememeViews):
-    """One word of the text that was written, with views for its place before it is known (Table 6, Gu et al. 2018), which are
-    empty for models without senses."""
+    """A word of the written text; views for its place before it is known (Table 6, Gu et al. 2018), empty without senses."""
 
     word: str
     """The word as it is shown; ``read_as`` is the word of the vocabulary, if it differs."""
@@ -147,7 +145,7 @@ def _reread(
     words, asked = ([vocabulary.id(name) for name in names] for names in ([word.read_as for word in before.words], changed))
     own, others = [], []
     for writer in writers:
-        with autocast(writer.run.device, writer.run.plan.run.dtype):
+        with writer.run.autocast():
             reread = writer.task.teacher_forced(source, words)
             log_probs_PV = writer.task.decoder.log_probs(reread.contexts).double()
         own.append(reread.nats.double().neg().exp().tolist())
@@ -178,7 +176,7 @@ def _written(
     writer: Writer, run: str, source: list[str], top_sememes: int, min_count: int, mean: str, data: Path | None, show: Progress
 ) -> WritingExplanation:
     ids, search = writer.run.vocabulary.encode(source), search_of(writer.task).model_copy(update={"num_best": 1})
-    with autocast(writer.run.device, writer.run.plan.run.dtype):
+    with writer.run.autocast():
         best = writer.task.write([ids], search)[0][0]
         reread = writer.task.teacher_forced(ids, best.words)
     shown = hypothesis_words(writer.run.vocabulary, best, source, search)

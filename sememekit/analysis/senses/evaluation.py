@@ -69,18 +69,11 @@ def evaluate_senses(
     Every method of ``SenseTagger`` that the model supports is scored on the same targets and candidate senses. Four baselines:
     a random sense (expected value), the first sense of the lexicon, the most probable sense in an empty context, and the most
     frequent gold sense of the word (an oracle). ``matching_senses`` maps gold senses to senses of the lexicon. The accuracy of
-    ``method`` is stored beside the run for ``tag``.
-
-    Args:
-        method: the method that comes first and is stored.
-        sources: ``FORMAT:PATH``, lexicons for words that the run does not annotate; see ``inventory_of``.
+    ``method``, which comes first, is stored beside the run for ``tag``. ``sources``: as ``inventory_of``. Raises DataError: the
+    gold cannot be read, or no target is left to score. Raises ConfigError: the task predicts no words, or words have no senses.
 
     >>> scores = evaluate_senses(Path("runs/sdlm"), Path("gold.tsv"))
-    >>> scores.rows[0].micro.value, scores.left_out
-
-    Raises:
-        DataError: the gold cannot be read, or no target is left to score.
-        ConfigError: the task predicts no words, or words have no senses."""
+    >>> scores.rows[0].micro.value, scores.left_out"""
     loaded = Run.open(run)
     inventory, causes = inventory_of(loaded, sources), dict[str, list[GoldTarget]]()
     scored = list(_scorable(gold_reading.read_gold(gold), inventory, LineReader(loaded), causes))
@@ -152,9 +145,8 @@ def _scorable(
 
 def _correct(tagger: SenseTagger, method: Method, scored: Sequence[_Scored], progress: Progress) -> dict[str, list[float]]:
     """Return the correctness of each method and baseline on each target, 0 to 1; ``method`` comes first."""
-    names = sorted(
-        (name for name in get_args(Method) if set(METHODS[name]) & set(tagger.parts)), key=lambda name: name != method
-    )
+    able = (name for name in get_args(Method) if set(METHODS[name]) & set(tagger.parts))
+    names = sorted(able, key=lambda name: name != method)
     found: dict[str, list[float]] = {name: [] for name in (*names, RANDOM, FIRST)}
     tagged = tagger.tag([one.ids for one in scored], [[one.place] for one in scored])
     for done, ([word], one) in enumerate(zip(tagged, scored, strict=True), start=1):

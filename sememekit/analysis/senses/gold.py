@@ -57,9 +57,8 @@ def misplaced(target: GoldTarget) -> str | None:
 def matching_senses(gold: frozenset[str] | int, senses: Sequence[frozenset[str]]) -> frozenset[int]:
     """Return the senses of a word that match a gold sense, by their place in the lexicon from 0; may be empty.
 
-    A number matches the sense with this number. Sememes match the sense with exactly these sememes. Without such a sense, they
-    match every sense with all these sememes and more, since a lexicon may divide a gold sense into finer ones. A sense with
-    fewer sememes never matches, since it may combine several gold senses.
+    A number matches the sense with this number. Sememes match the sense with exactly these sememes; without such a sense, every
+    sense with all of them and more, since a lexicon may divide a gold sense into finer ones.
 
     >>> matching_senses(frozenset({"human"}), [frozenset({"human", "male"}), frozenset({"tool"})])
     frozenset({0})"""
@@ -74,16 +73,11 @@ def read_gold(path: Path) -> list[GoldTarget]:
 
     - SememeWSD (Hou et al. 2020): a Python literal a line, position from 0; ``<target>`` stands for the word, ``?`` in a sense
       for nothing.
-    - Table: tab between columns, the first line names them: ``sentence`` (words between blanks), ``word``, ``position`` (from
-      1), ``sense`` (sememes between blanks, or the number of the sense in the lexicon, from 1).
-    - CoNLL-U: every token whose MISC has ``Sememes=A,B`` or ``Sense=2`` is a target, as ``sememekit tag --format conllu``
-      writes them (``\\p`` is the ``|`` of a name); where a token has both, the sememes count.
+    - Table: tab between columns, positions from 1; docs/senses.md has the columns.
+    - CoNLL-U: every token whose MISC has ``Sememes=A,B`` or ``Sense=2`` is a target (``\\p`` is the ``|`` of a name); where a
+      token has both, the sememes count.
 
-    >>> targets = read_gold(Path("gold.tsv"))
-    >>> targets[0].word, targets[0].position
-
-    Raises:
-        DataError: the file is absent, is in none of these formats, has no target, or a line is damaged."""
+    Raises DataError: the file is absent, is in none of these formats, has no target, or a line is damaged."""
     text = read_text(path, lambda why: DataError(f"--senses {why}"))
     lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
     if not lines:

@@ -11,7 +11,6 @@ from sememekit.errors import ConfigError
 from sememekit.runs.published import PublishedRun
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph, build_graph, open_lexicon
-from sememekit.sememes.word_entry import WordEntry
 from sememekit.text.scripts import HAN
 
 LEAST_OVERLAP: Final = 1 / 3
@@ -37,20 +36,13 @@ class SenseInventory:
     >>> inventory.substitutes(int(inventory.graph.sense_offsets[word]))
     >>> inventory.usual(word)
 
-    Args:
-        lent: (V,) mask of words that may be substitutes; None for all words of lexicons.
-
-    Attributes:
-        counts: (V,) of the vocabulary.
-        log_frequency: (V,) log of the share of each word in the counts, with one token for a word of count 0."""
+    ``lent`` (V,) is a mask of words that may be substitutes; None for all words of lexicons. ``counts`` (V,) are of the
+    vocabulary; ``log_frequency`` (V,) is the log of a word's share in them, with one token for a word of count 0."""
 
     def __init__(self, graph: SememeGraph, counts: NDArray[np.integer], lent: NDArray[np.bool_] | None = None) -> None:
         self.graph, self.counts, self._lent = graph, np.asarray(counts, dtype=np.float64), lent
         self.log_frequency: Reals = np.log(np.maximum(self.counts, 1.0) / max(self.counts.sum(), 1.0))
-        self._sets = [
-            frozenset(graph.set_sememes[first:end].tolist())
-            for first, end in zip(graph.set_offsets[:-1], graph.set_offsets[1:], strict=True)
-        ]
+        self._sets = [frozenset(part.tolist()) for part in np.split(graph.set_sememes, graph.set_offsets[1:-1])]
         self.substitutes, self.usual = cache(self._substitutes_of), cache(self._usual_of)
 
     @cached_property
@@ -83,8 +75,7 @@ class SenseInventory:
         return len(self.senses(word)) > 1 and bool(self.graph.from_lexicon[word])
 
     def _substitutes_of(self, sense: int) -> Substitutes:
-        """Return the substitutes of a sense with sememes A: words with a sense B where |A ∩ B| / |A ∪ B| is at least
-        ``LEAST_OVERLAP``."""
+        """Return substitutes of a sense of sememes A: words with a sense B, |A ∩ B| / |A ∪ B| at least ``LEAST_OVERLAP``."""
         own, word = int(self.graph.sense_set[sense]), int(self.graph.word_of_sense[sense])
         best: dict[int, float] = {}
         sememes = self._sets[own]
@@ -104,13 +95,11 @@ class SenseInventory:
         Chinese character with the word. The reason: frequent senses occur in compounds, too (进 in 进入), which mostly have one
         sense. Words without Chinese characters have an even share for each sense."""
         own = set(HAN.findall(self.graph.words[word]))
-        raw = np.array([SMOOTHING + self._weight_of_compounds(sense, own) for sense in self.senses(word)])
+        raw = np.full(len(self.senses(word)), SMOOTHING)
+        for place, (words, weights) in enumerate(map(self.substitutes, self.senses(word))):
+            shares = np.array([bool(own.intersection(self.graph.words[one])) for one in words.tolist()], dtype=np.bool_)
+            raw[place] += (weights * self.counts[words])[shares].sum()
         return np.asarray(np.log(raw / raw.sum()))
-
-    def _weight_of_compounds(self, sense: int, own: set[str]) -> float:
-        words, weights = self.substitutes(sense)
-        shares = np.array([bool(own.intersection(self.graph.words[word])) for word in words.tolist()], dtype=np.bool_)
-        return float((weights * self.counts[words])[shares].sum()) if len(words) else 0.0
 
 
 def inventory_of(run: Run, sources: Sequence[str] = ()) -> SenseInventory:
@@ -128,8 +117,7 @@ def inventory_of(run: Run, sources: Sequence[str] = ()) -> SenseInventory:
         return SenseInventory(run.graph, run.train_counts, lent)
     given = build_graph(run.vocabulary, [open_lexicon(source) for source in sources])
     if run.graph is not None:
-        entries: list[WordEntry] = [
-            own if own.is_annotated else more for own, more in zip(run.graph.entries(), given.entries(), strict=True)
-        ]
+        pairs = zip(run.graph.entries(), given.entries(), strict=True)
+        entries = [own if own.is_annotated else more for own, more in pairs]
         given = SememeGraph(entries, run.graph.vocabulary_fingerprint, (*run.graph.lexicons, *given.lexicons))
     return SenseInventory(given, run.train_counts, lent)

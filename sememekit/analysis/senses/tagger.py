@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Literal, final
+from typing import Any, Final, Literal, final, get_args
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sememekit.analysis.senses.inventory import SenseInventory
+from sememekit.analysis.senses.inventory import Reals, SenseInventory
 from sememekit.decoders.base import Sensed
 from sememekit.encoders.base import State
 from sememekit.errors import ConfigError
@@ -22,7 +22,6 @@ from sememekit.text.maximum_matching import MaximumMatcher
 from sememekit.text.scripts import HAN
 
 Method = Literal["combined", "substitution", "usual", "share", "lift"]
-Reals = NDArray[np.float64]
 
 FOLLOWING: Final = 3
 """Words after the target that a left-to-right model scores with each substitute in its place."""
@@ -34,10 +33,7 @@ _ROWS_AT_ONCE: Final = 64
 PARTS: Final = ("share", "lift", "substitution", "usual")
 METHODS: Final[Mapping[str, tuple[str, ...]]] = {
     "combined": ("share", "substitution", "usual"),
-    "substitution": ("substitution",),
-    "usual": ("usual",),
-    "share": ("share",),
-    "lift": ("lift",),
+    **{part: (part,) for part in get_args(Method)[1:]},
 }
 """Method -> the parts that it adds up (log-probabilities); unsupported parts are left out of a sum of several."""
 
@@ -76,9 +72,8 @@ class LineReader:
                 normal = self._form.word(word)
                 known.append(normal in self.vocabulary)
                 cut = [normal] if known[-1] or not HAN.search(normal) else self._matcher.segment(normal)
-                own = [
-                    self.vocabulary.id(one) for one in cut if self.vocabulary.unknown_id is not None or one in self.vocabulary
-                ]
+                read = cut if self.vocabulary.unknown_id is not None else [one for one in cut if one in self.vocabulary]
+                own = [self.vocabulary.id(one) for one in read]
             ids += own
         return ReadLine(tuple(ids), tuple(place), tuple(known))
 
@@ -111,21 +106,13 @@ class SenseTagger:
       whose probability does not depend on the context;
     - ``usual``: ``SenseInventory.usual``, without the model.
 
-    A published model (``PublishedRun``) predicts no senses, so it has only the last two parts. Its ``substitution`` uses
-    ``in_sentence(v)`` of ``PieceModel`` as log-probabilities, and p(v) for causal models only. A sense without substitutes has
-    the value of the least probable sense. Surprisal is the sum over the pieces of a word; masked models have none.
+    A published model (``PublishedRun``) predicts no senses, so it has only the last two parts (docs/senses.md).
 
-    >>> tagger = SenseTagger(run, inventory_of(run))
     >>> line = LineReader(run).read("去年 美国 贸易".split())
-    >>> [[word]] = tagger.tag([line.ids], [[2]])
+    >>> [[word]] = SenseTagger(run, inventory_of(run)).tag([line.ids], [[2]])
     >>> word.log_probabilities("combined")
 
-    Args:
-        inventory: senses and substitutes of its words.
-        parts: the parts to compute; parts that the model does not support are left out.
-
-    Raises:
-        ConfigError: the task predicts no words, or the model gives none of the parts."""
+    ``parts`` that the model lacks are left out. Raises ConfigError: the task predicts no words, or no part is left."""
 
     def __init__(self, run: Run, inventory: SenseInventory, parts: Sequence[str] = PARTS) -> None:
         self._task = require(run.task, WordPredictor, "tag")
@@ -153,18 +140,15 @@ class SenseTagger:
     ) -> Iterator[list[TaggedWord]]:
         """Yield for each line its ``wanted`` positions as tagged words; or all positions, those in ``nats`` with surprisal."""
         for group in _groups([*zip(lines, wanted, nats or wanted, strict=True)], _LINES_AT_ONCE):
-            ids, places, surprising = ([list(part) for part in column] for column in zip(*group, strict=True))
-            yield from self._tag(ids, places, None if nats is None else surprising)
-
-    def _tag(self, lines: list[list[int]], wanted: list[list[int]], nats: list[list[int]] | None) -> Iterator[list[TaggedWord]]:
-        contexts, states = ([], {}) if self._published is not None else self._read(lines, wanted)
-        targets = [(line, place) for line, places in enumerate(wanted) for place in places]
-        parts = self._parts(lines, targets, contexts, states)
-        losses = {} if nats is None else self._losses(lines, nats, contexts)
-        for line, ids in enumerate(lines):
-            for_all = range(len(ids)) if nats is not None else wanted[line]
-            senses = {place: len(self._inventory.senses(ids[place])) for place in for_all}
-            yield [TaggedWord(senses[at], parts.get((line, at), {}), losses.get((line, at))) for at in for_all]
+            own, asked, surprising = ([list(part) for part in column] for column in zip(*group, strict=True))
+            contexts, states = ([], {}) if self._published is not None else self._read(own, asked)
+            targets = [(line, place) for line, places in enumerate(asked) for place in places]
+            parts = self._parts(own, targets, contexts, states)
+            losses = {} if nats is None else self._losses(own, surprising, contexts)
+            for line, ids in enumerate(own):
+                for_all = range(len(ids)) if nats is not None else asked[line]
+                senses = {place: len(self._inventory.senses(ids[place])) for place in for_all}
+                yield [TaggedWord(senses[at], parts.get((line, at), {}), losses.get((line, at))) for at in for_all]
 
     def _losses(
         self, lines: list[list[int]], asked: list[list[int]], contexts: list[Tensor]
@@ -193,14 +177,11 @@ class SenseTagger:
         elif "substitution" not in self.parts:
             hidden_TBH = self._contexts(tokens)
         else:
-            after: dict[int, list[tuple[int, int]]] = {}
-            for line, places in enumerate(wanted):
-                for place in places:
-                    after.setdefault(place + ahead, []).append((line, place))
             steps, state = [], task.encoder.start(len(lines))
             for step, row in enumerate(tokens.to(task.device)):
-                for line, place in after.get(step, ()):
-                    states[line, place] = tuple(part[line : line + 1].clone() for part in state)
+                for line, places in enumerate(wanted):
+                    if step - ahead in places:
+                        states[line, step - ahead] = tuple(part[line : line + 1].clone() for part in state)
                 hidden, state = task.contexts(row[None], state)
                 steps.append(hidden)
             hidden_TBH = torch.cat(steps)

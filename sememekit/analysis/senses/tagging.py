@@ -58,13 +58,6 @@ def remember(run: Path, measured: Measurement) -> bool:
     return True
 
 
-def recall(run: Run, method: str, sources: tuple[str, ...]) -> list[Measurement]:
-    """The measurements of these weights with this method and these lexicons, the newest last. Raises CheckpointError: the file
-    beside the run is damaged."""
-    wanted = run.weights_sha256, method, sources
-    return [one for one in _read(run.path) if (one.weights, one.method, one.sources) == wanted]
-
-
 def _read(run: Path) -> list[Measurement]:
     file, remedy = run / FILE, "remove it, and measure again: sememekit eval RUN --senses GOLD"
     if not file.is_file():
@@ -103,7 +96,7 @@ class TagHeader(OfRun):
     method: Method
     sources: tuple[str, ...]
     measured: tuple[Measurement, ...]
-    """Accuracies of these weights with this method and these lexicons, stored by ``eval --senses``."""
+    """Accuracies of these weights with this method and these lexicons, stored by ``eval --senses``, the newest last."""
 
     def sentences(self) -> list[str]:
         """Return the header as lines of text."""
@@ -115,8 +108,9 @@ class TagHeader(OfRun):
 
 def header_of(run: Run, method: Method, sources: Sequence[str]) -> TagHeader:
     """Name the run and the method, with the stored accuracies. Raises CheckpointError: the stored file is damaged."""
-    measured = tuple(recall(run, method, tuple(sources)))
-    return TagHeader(run=str(run), checkpoint=run.snapshot, method=method, sources=tuple(sources), measured=measured)
+    wanted = run.weights_sha256, method, tuple(sources)
+    measured = tuple(one for one in _read(run.path) if (one.weights, one.method, one.sources) == wanted)
+    return TagHeader(**run.of_run, method=method, sources=tuple(sources), measured=measured)
 
 
 def tag(
@@ -135,18 +129,13 @@ def tag(
     separately. Probabilities come from ``method`` (``SenseTagger``); a word with one sense has 1. If the model read a word as
     several words, their nats are summed.
 
-    Args:
-        sources: ``FORMAT:PATH``, lexicons for words that the run does not annotate.
-        words: the words to tag (default: all words).
-        whole: also yield the other words, without senses.
-        surprisal: compute it for the yielded words; this needs the probabilities of all words, which is slow.
+    ``sources`` are lexicons (``FORMAT:PATH``) for words that the run does not annotate, ``words`` the words to tag (default:
+    all). With ``whole`` the other words are yielded, too, without senses. ``surprisal`` needs the probabilities of all words,
+    which is slow. Raises ConfigError: the task predicts no words, or words have no senses by this method. Raises DataError:
+    Chinese without blanks where blanks cut the data of the run, or a lexicon that cannot be read.
 
     >>> for token in tag(Path("runs/sdlm"), ["我 吃 苹果 。"], words=["苹果"]):
-    ...     print(token.senses[0].sememes, token.senses[0].probability)
-
-    Raises:
-        ConfigError: the task predicts no words, or words have no senses by this method.
-        DataError: Chinese without blanks where blanks cut the data of the run, or a lexicon that cannot be read."""
+    ...     print(token.senses[0].sememes, token.senses[0].probability)"""
     loaded = Run.open(run)
     if method not in METHODS:
         raise ConfigError(f"--method {method}: allowed are {', '.join(METHODS)}")
