@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from sememekit.config.recipes import Place, Shelf, load_recipe, recipes_folder
+from sememekit.config.recipes import Place, Shelf, load_recipe, resources_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 FLOP = 6
@@ -147,7 +147,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="write the costs into the recipe files; default: print them")
     options = parser.parse_args()
-    shelf, known = Shelf(recipes_folder()), measured()
+    shelf, known = Shelf(resources_folder() / "recipes"), measured()
     for name in shelf.names():
         place = shelf.find(name)
         cost = cost_of(place, known)

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
-from sememekit.config.recipes import Cost, Shelf, list_recipes, recipes_folder
+from sememekit.config.recipes import Cost, Shelf, list_recipes, resources_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if path.name not in ("measuring.py", "gpu_steps.py"))
@@ -220,7 +220,7 @@ def test_the_gpu_steps_can_be_rehearsed_and_their_training_resumed(tmp_path: Pat
 def test_each_recipe_states_its_own_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     """As benchmarks/recipe_costs.py measures or computes it today; after a change of settings: ``--write``."""
     costs = loaded(ROOT / "benchmarks" / "recipe_costs.py", monkeypatch)
-    shelf, known = Shelf(recipes_folder()), costs.measured()
+    shelf, known = Shelf(resources_folder() / "recipes"), costs.measured()
     stated = {info.name: info.cost for info in list_recipes()}
     today = {name: Cost(**costs.cost_of(shelf.find(name), known)) for name in stated}
     assert {name: cost for name, cost in stated.items() if cost != today[name]} == {}

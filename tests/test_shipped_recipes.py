@@ -16,7 +16,7 @@ import torch
 
 from sememekit.attack import is_attack
 from sememekit.config import USUAL_VARIANTS, resources_folder
-from sememekit.config.recipes import Shelf, list_recipes, load_recipe, recipes_folder
+from sememekit.config.recipes import Shelf, list_recipes, load_recipe
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import Plan, read_plan
 from sememekit.sememes import build_graph
@@ -28,7 +28,7 @@ from sememekit.training.schedule import Schedule
 from sememekit.training.trainer import _Window
 from tests.small import COUNTS, small_lexicon
 
-SHELF = Shelf(recipes_folder())
+SHELF = Shelf(resources_folder() / "recipes")
 recipe = cache(load_recipe)
 """A recipe as it ships, read once; no test changes it."""
 ALL = [info.name for info in list_recipes()]

@@ -30,8 +30,7 @@ KINDS: Final = {
     "lexicon format": ("sememes:LEXICON_FORMATS",),
 }
 """Kind of a variant, as ``load_variant`` has it -> its tables, as ``room:TABLE``."""
-_WITHOUT_PATH: Final = ("open", "function-words", "openhownet", "wordnet")
-"""Formats of a lexicon that need no path."""
+_WITHOUT_PATH: Final = ("open", "function-words", "openhownet", "wordnet")  # formats of a lexicon that need no path
 
 
 @contextmanager

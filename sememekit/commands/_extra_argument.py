@@ -14,8 +14,7 @@ _FOLDERS: Final = (
     ("sweep.json", "a sweep", (("--out",),)),
 )
 """File of a folder, kind of the folder, and the options that may name it; the first of a group takes its name."""
-_TEXTS: Final = {"attack": (("--data",),)}
-"""Command -> options besides --text that take a text."""
+_TEXTS: Final = {"attack": (("--data",),)}  # command -> options besides --text that take a text
 _FILES: Final = ((GRAPH, "--graph"), (CLUSTERS, "--clusters"), (OVERLAY, "--overlay"))
 
 

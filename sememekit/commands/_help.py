@@ -11,8 +11,7 @@ from rich.text import Text
 
 _NAME_COLUMNS: Final = 4
 """typer gives an option's names as long, short, long negative and short negative, each in a column of its own."""
-_OTHER_COLUMNS: Final = 2
-"""Further columns: its type and its help."""
+_OTHER_COLUMNS: Final = 2  # further columns: its type and its help
 _TYPES: Final = {"path": "PATH", "Path": "PATH", "str": "TEXT", "int": "N", "int range": "N", "float": "X", "float range": "X"}
 
 

@@ -28,21 +28,31 @@ if TYPE_CHECKING:
     from sememekit.runs.run import Run as LoadedRun
     from sememekit.tasks.base import Kind
 
-LEXICON = "FORMAT:PATH"
-"""Placeholder for a lexicon in the help."""
+LEXICON = "FORMAT:PATH"  # placeholder for a lexicon in the help
 
 DeviceName = Literal["auto", "cpu", "cuda", "mps"]
 ErrorPolicy = Literal["strict", "replace", "skip"]
 WhichName = Literal["best", "last"]
 
 
+def argument(metavar: str, help_text: str, **more: Any) -> Any:
+    """A positional argument."""
+    return typer.Argument(metavar=metavar, help=help_text, **more)
+
+
+_COMPLETIONS: Final = {
+    LEXICON: complete_source,
+    "NAME|FILE": complete_recipe,
+    "SLOT.KEY=VALUE": complete_setting,
+    "task.search.KEY=VALUE": complete_search_setting,
+}
+"""Placeholder -> its completion."""
+
+
 def option(flag: str, help_text: str, kind: str = "", **more: Any) -> Any:
-    """An option, with completion if it takes a lexicon or a variant of a ``kind``."""
-    if kind:
-        more["autocompletion"] = names_of(kind)
-    elif more.get("metavar") == LEXICON:
-        more["autocompletion"] = complete_source
-    return typer.Option(flag, help=help_text, **more)
+    """An option, with the completion of its placeholder or of the variants of a ``kind``."""
+    completion = names_of(kind) if kind else _COMPLETIONS.get(more.get("metavar", ""))
+    return typer.Option(flag, help=help_text, **{"autocompletion": completion, **more})
 
 
 def variant_option(slot: str, told: str) -> Any:
@@ -50,10 +60,7 @@ def variant_option(slot: str, told: str) -> Any:
     return option(f"--{slot}", told, slot, show_default=USUAL_VARIANTS[slot])
 
 
-Word = Annotated[
-    str | None,
-    typer.Argument(metavar="[WORD]", help="Only entries with these words, such as 'Gu, Table 4'.", show_default=False),
-]
+Word = Annotated[str | None, argument("[WORD]", "Only entries with these words, such as 'Gu, Table 4'.")]
 
 
 def has_word(word: str | None, *texts: str) -> bool:
@@ -71,9 +78,7 @@ _DEVICE = option("--device", "Where to compute; auto takes CUDA when it is there
 _ERRORS = option("--errors", "Policy for bytes that are not valid text.")
 _SPLIT = option("--split", "Split of the data: train, valid or test.", autocompletion=complete_split)
 
-_MEAN = option(
-    "--mean", "Mean that the gain is measured from: over word counts (default), or over a split.", metavar="counts|SPLIT"
-)
+_MEAN = option("--mean", "Mean that the gain is measured from: over word counts (default), or a split.", metavar="counts|SPLIT")
 
 Seed = Annotated[int, _SEED]
 SeedIfGiven = Annotated[int | None, option("--seed", _SEED.help, min=0, max=LARGEST_SEED, show_default="1")]
@@ -88,18 +93,14 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no r
 TrustCode = Annotated[bool, option("--trust-code", "Load code that RUN or other folders name; only if you trust their author.")]
 Debug = Annotated[bool, option("--debug", "Show the traceback of an error.")]
 
-Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a trained model.")]
-RunOrPublished = Annotated[
-    Path, typer.Argument(metavar="RUN", help="Folder of a trained model; or hf:PATH, a causal or masked model.")
-]
+Run = Annotated[Path, argument("RUN", "Folder of a trained model.")]
+RunOrPublished = Annotated[Path, argument("RUN", "Folder of a trained model; or hf:PATH, a causal or masked model.")]
 Which = Annotated[WhichName, option("--which", "Checkpoint: the best by validation, or the last.")]
 Split = Annotated[str, _SPLIT]
 SplitIfGiven = Annotated[str | None, _SPLIT]
 TestUnlessGiven = Annotated[str | None, option("--split", _SPLIT.help, autocompletion=complete_split, show_default="test")]
 EvaluationData = Annotated[Path | None, option("--data", "Prepared data to use (default: the training data).")]
-BatchSize = Annotated[
-    int | None, option("--batch-size", "Batch size: columns the text is read in; 1 is the exact stream.", min=1)
-]
+BatchSize = Annotated[int | None, option("--batch-size", "Batch size: columns of the text; 1 is the exact stream.", min=1)]
 Overlay = Annotated[Path | None, option("--overlay", "Changed annotations: a file of 'lookup --change'; nothing is trained.")]
 Texts = Annotated[Path | None, option("--texts", "Write the texts that are scored to a file, for the command compare.")]
 Mean = Annotated[str, _MEAN]
@@ -121,17 +122,11 @@ def segmenter_option(usual: str) -> Any:
 
 
 SegmenterLexicons = Annotated[
-    list[str] | None,
-    option(
-        "--lexicon",
-        "Lexicon of the segmenter, as for --source, or none. May be repeated; the words are joined.",
-        metavar=LEXICON,
-    ),
+    list[str] | None, option("--lexicon", "Lexicon of the segmenter, as for --source, or none; repeatable.", metavar=LEXICON)
 ]
 Hmm = Annotated[bool, option("--hmm", "Let jieba find words outside its dictionary (hidden Markov model).")]
 Decode = Annotated[
-    Literal["viterbi", "posterior"] | None,
-    option("--decode", "Lattice models: the most probable segmentation, or the most probable word at each position."),
+    Literal["viterbi", "posterior"] | None, option("--decode", "Lattices: best segmentation, or best word at each position.")
 ]
 Apart = Annotated[bool, option("--apart", "For headline, dialogue: the text is pre-tokenized, words between blanks.")]
 
@@ -142,53 +137,28 @@ _SOURCE_HELP = (
 )
 Sources = Annotated[list[str] | None, option("--source", _SOURCE_HELP, metavar=LEXICON)]
 SourcesOrOpen = Annotated[list[str] | None, option("--source", _SOURCE_HELP, metavar=LEXICON, show_default="open")]
-Side = Annotated[
-    Literal["chinese", "english"], option("--side", "Language of the words that are read from hownet, openhownet.")
-]
+Side = Annotated[Literal["chinese", "english"], option("--side", "Language of the words read from hownet, openhownet.")]
 
-Lemmas = Annotated[
-    str | None, option("--lemmas", "Base forms of inflected words: lemma TAB form lines, or wordnet.", metavar="FILE|wordnet")
-]
+Lemmas = Annotated[str | None, option("--lemmas", "Base forms: lines of lemma TAB form, or wordnet.", metavar="FILE|wordnet")]
 
 OpenVocabulary = Annotated[
-    list[str] | None,
-    option("--open-vocabulary", "Read words outside the vocabulary by the sememes of this lexicon.", metavar=LEXICON),
+    list[str] | None, option("--open-vocabulary", "Read unknown words by the sememes of this lexicon.", metavar=LEXICON)
 ]
 
 SenseMethod = Annotated[
     Literal["combined", "substitution", "usual", "share", "lift"] | None,
     option("--method", "How senses are tagged (docs/senses.md).", show_default="combined"),
 ]
-SenseSources = Annotated[
-    list[str] | None, option("--source", "Lexicon for words that the run does not annotate; may be repeated.", metavar=LEXICON)
-]
+SenseSources = Annotated[list[str] | None, option("--source", "Lexicon for unannotated words; repeatable.", metavar=LEXICON)]
 
 Recipe = Annotated[
-    str | None,
-    typer.Option(
-        "--recipe",
-        metavar="NAME|FILE",
-        help="A shipped recipe (see 'sememekit recipes list'), a .toml file of yours, or a row of it, FILE.toml:ROW.",
-        autocompletion=complete_recipe,
-    ),
+    str | None, option("--recipe", "A recipe of 'recipes list', a .toml file, or its row FILE.toml:ROW.", metavar="NAME|FILE")
 ]
 Overrides = Annotated[
-    list[str] | None,
-    option(
-        "--set",
-        "Change one setting; may be repeated. 'sememekit settings' lists them all.",
-        metavar="SLOT.KEY=VALUE",
-        autocompletion=complete_setting,
-    ),
+    list[str] | None, option("--set", "Change a setting of 'sememekit settings'; repeatable.", metavar="SLOT.KEY=VALUE")
 ]
 SearchOverrides = Annotated[
-    list[str] | None,
-    option(
-        "--set",
-        "Beam search of headlines and dialogue.",
-        metavar="task.search.KEY=VALUE",
-        autocompletion=complete_search_setting,
-    ),
+    list[str] | None, option("--set", "Beam search of headlines and dialogue.", metavar="task.search.KEY=VALUE")
 ]
 
 
@@ -239,14 +209,10 @@ def choose(
 ) -> tuple[Kind, dict[str, Any]]:
     """Return the kind of a run for a command, and the options of that kind, without reading weights.
 
-    Args:
-        takers: for each kind its functions, whose keyword-only arguments are its options, and names of further options. The
-            first kind of the run is taken, or else the last kind, for its error message.
-        options: typed options by name; None and False mean not typed. ``progress`` is dropped if no function takes it.
-        instead: what to type in place of an option that does not fit.
-
-    Raises:
-        ConfigError: an option was typed that this kind does not take."""
+    ``takers``: for each kind its functions, whose keyword-only arguments are its options, and names of further options. The
+    first kind of the run is taken, or else the last kind, for its error message. ``options``: typed options by name; None and
+    False mean not typed. ``progress`` is dropped if no function takes it. Raises ConfigError: an option was typed that this
+    kind does not take; ``instead`` says what to type in its place."""
     from sememekit.runs.plan import KIND_NAMES
 
     names = {kind: {name for one in taken for name in _options_of(one)} for kind, taken in takers.items()}

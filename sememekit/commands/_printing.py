@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from sememekit.reports.table import Shown, Table
 
-PIPE_WIDTH = 160
-"""Width of a table in a file or a pipe."""
+PIPE_WIDTH = 160  # width of a table in a file or a pipe
 
 _CONTROLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
 _CONTROLS |= dict.fromkeys((*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
@@ -143,7 +142,7 @@ def print_table(
     console.print(table)
 
 
-def show(parts: Iterable[str | Table]) -> None:
+def print_parts(parts: Iterable[str | Table]) -> None:
     """Print the lines and tables of a report, with remarks in grey."""
     from sememekit.reports.table import Remark, Table
 
@@ -151,7 +150,7 @@ def show(parts: Iterable[str | Table]) -> None:
         if isinstance(part, Table):
             print_table(part.title, part.columns, part.rows, part.numbers, part.faint)
             if part.left_out:
-                show([Remark(f"{part.left_out:,} more have smaller changes: --json has them all")])
+                print_parts([Remark(f"{part.left_out:,} more have smaller changes: --json has them all")])
         elif isinstance(part, Remark):
             from rich.markup import escape
 
@@ -162,10 +161,9 @@ def show(parts: Iterable[str | Table]) -> None:
 
 def check_outputs(page: Path | None, figure: Path | None = None) -> None:
     """Refuse output files that cannot be written, before anything is computed."""
-    if page is not None:
-        from sememekit.files import PAGE, check_output
+    from sememekit.files import PAGE, check_output
 
-        check_output(page, PAGE)
+    check_output(page, PAGE)
     if figure is not None:
         from sememekit.reports.charts import check_figure
 
@@ -182,14 +180,14 @@ def give_out(shown: Shown[Any], page: Path | None, figure: Path | None, *, json:
 
         write_figure(shown.views.charts(shown.report), figure)
         remark(f"figure: {figure}", quiet)
-    print_json(shown.report) if json else show(shown.views.parts(shown.report))
+    print_json(shown.report) if json else print_parts(shown.views.parts(shown.report))
 
 
 def print_fields(title: str, report: BaseModel | Mapping[str, Any], skip: Sequence[str] = ()) -> None:
     """A report as a list of names and values."""
     from sememekit.reports.table import fields
 
-    show([fields(title, report, skip)])
+    print_parts([fields(title, report, skip)])
 
 
 def remark_faults(report: dict[str, Any], quiet: bool) -> None:

@@ -31,8 +31,7 @@ from sememekit.errors import SememekitError
 from sememekit.files import RunWarning, typed
 from sememekit.signals import FAILED, INTERRUPTED, USAGE
 
-LONGEST_MESSAGE = 1000
-"""Longest error message in characters."""
+LONGEST_MESSAGE = 1000  # longest error message in characters
 
 _PANELS: Final = {
     "Start": "quickstart doctor",

@@ -27,8 +27,7 @@ class ProgressLines:
 
     The remaining time uses the mean time of a step since the first call."""
 
-    EVERY: Final = 30.0
-    """Least seconds between two lines."""
+    EVERY: Final = 30.0  # least seconds between two lines
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now, self._told = now, now()
@@ -119,13 +118,6 @@ class TrainingProgress:
                 remark(f"step {report.step}: {values}", self._quiet)
             case _:
                 pass  # the subcommand reports a stop, with what to type next
-
-
-@contextmanager
-def training_progress(quiet: bool, verbose: bool = False) -> Iterator[TrainingProgress]:
-    """Yield the display of a training, which appears before torch is imported."""
-    with progress_bars(quiet or verbose) as show:
-        yield TrainingProgress(show, quiet, verbose)
 
 
 def epoch_line(report: Any) -> str:

@@ -6,8 +6,7 @@ from typing import Any
 
 from sememekit.errors import ConfigError
 
-HUGGING_FACE = "hf"
-"""The encoder that takes a model folder in its name: ``--encoder hf:PATH``."""
+HUGGING_FACE = "hf"  # the encoder that takes a model folder in its name: ``--encoder hf:PATH``
 
 
 def typed_table(
@@ -19,12 +18,9 @@ def typed_table(
 ) -> dict[str, Any]:
     """Return the recipe, overridden by options that name variants, then by other options, then by each ``--set``.
 
-    Args:
-        recipe, overrides: as they were typed.
-        variants: slot -> the typed variant, or None; a name other than the recipe's replaces the whole table of the slot.
-            Variants in ``overrides`` are chosen before keys are set. ``--encoder hf:PATH`` is the encoder hf with its path.
-        values: "slot.key" -> what was typed, or None.
-        below: a table under the recipe."""
+    ``variants``: slot -> the typed variant, or None; a name other than the recipe's replaces the whole table of the slot.
+    Variants in ``overrides`` are chosen before keys are set. ``--encoder hf:PATH`` is the encoder hf with its path. ``values``:
+    "slot.key" -> what was typed, or None. ``below``: a table under the recipe."""
     from sememekit.config import apply_overrides, check_table, choose_variant, load_recipe, merge_tables, named_variants
 
     table = load_recipe(recipe) if recipe is not None else {}

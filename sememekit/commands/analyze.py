@@ -3,10 +3,8 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from sememekit.commands import _options as shared
-from sememekit.commands._options import choose, option
+from sememekit.commands._options import argument, choose, option
 from sememekit.commands._printing import check_outputs, give_out
 from sememekit.commands._progress import progress_bars
 
@@ -15,14 +13,12 @@ EXAMPLES = ("sememekit analyze runs/softmax runs/mos --html analysis.html", "sem
 
 def command(
     run: shared.Run,
-    other: Annotated[Path | None, typer.Argument(metavar="RUN2", help="Second run, with the same vocabulary.")] = None,
+    other: Annotated[Path | None, argument("RUN2", "Second run, with the same vocabulary.")] = None,
     html: shared.Html = None,
     figure: shared.Figure = None,
     split: shared.Split = "test",
     data: shared.EvaluationData = None,
-    contexts: Annotated[
-        int | None, option("--contexts", "Contexts (default: all) or examples of a classifier (200) to sample.", min=2)
-    ] = None,
+    contexts: Annotated[int | None, option("--contexts", "Contexts (default: all) or examples (200) to sample.", min=2)] = None,
     memory: Annotated[float | None, option("--memory", "Memory for the matrix (GiB).", min=0.0, show_default="2")] = None,
     cases: Annotated[int | None, option("--cases", "Cases shown where each run does better.", min=1, show_default="6")] = None,
     top: Annotated[int | None, option("--top", "Top-k words to show (default: 4; classifiers: 12).", min=1)] = None,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sememekit.commands import _options as shared
-from sememekit.commands._options import fail_usage, option, others_typed, variant_option
+from sememekit.commands._options import argument, fail_usage, option, others_typed, variant_option
 from sememekit.commands._printing import check_outputs, give_out, hint, leave_stopped, print_json, print_table, remark
 from sememekit.commands._progress import progress_bars
 from sememekit.commands._typed_table import typed_table
@@ -40,57 +40,35 @@ FORMER = {
 
 def command(
     context: typer.Context,
-    victim: Annotated[
-        str | None, typer.Argument(metavar="[VICTIM]", help="Run of a classifier; hf:PATH; or module:name.")
-    ] = None,
-    data: Annotated[
-        Path | None, option("--data", "Labelled texts: .tsv, .csv, .jsonl, or s1.SPLIT beside s2 and labels.")
-    ] = None,
+    victim: Annotated[str | None, argument("[VICTIM]", "Run of a classifier; hf:PATH; or module:name.")] = None,
+    data: Annotated[Path | None, option("--data", "Labelled texts: .tsv, .csv, .jsonl, or s1.SPLIT beside s2, labels.")] = None,
     out: Annotated[Path | None, option("--out", "Folder for the results.")] = None,
     recipe: shared.Recipe = None,
     goal: Annotated[str | None, variant_option("goal", "Goal: untargeted or targeted.")] = None,
     search: Annotated[str | None, variant_option("search", "Search: genetic, pso, greedy, beam, random or exhaustive.")] = None,
     candidates: Annotated[str | None, variant_option("candidates", "Substitutes: sememe, embedding, wordnet or table.")] = None,
     sources: Annotated[
-        list[str] | None,
-        option(
-            "--source",
-            "Lexicon of sememe candidates, or of parts of speech for other candidates; may be repeated.",
-            metavar="FORMAT:PATH",
-        ),
+        list[str] | None, option("--source", "Lexicon of sememe candidates, or of parts of speech.", metavar=shared.LEXICON)
     ] = None,
     lemmas: shared.Lemmas = None,
-    vectors: Annotated[
-        Path | None, option("--vectors", "Word vectors for embedding candidates or the constraint similarity.")
-    ] = None,
-    lm: Annotated[
-        Path | None, option("--lm", "Language-model run for constraints that need one; also reports perplexity.")
-    ] = None,
-    judge: Annotated[
-        str | None,
-        option("--judge", "Second classifier, named as VICTIM: its labels of changed texts are a proxy.", metavar="VICTIM"),
-    ] = None,
+    vectors: Annotated[Path | None, option("--vectors", "Word vectors: embedding candidates, constraint similarity.")] = None,
+    lm: Annotated[Path | None, option("--lm", "Language model (a run) of constraints; also reports perplexity.")] = None,
+    judge: Annotated[str | None, option("--judge", "Second classifier: its labels as a proxy.", metavar="VICTIM")] = None,
     constraints: Annotated[
-        str | None,
-        option("--constraints", "standard (keeps the meaning), loose (as published attacks), or none.", metavar="PRESET"),
+        str | None, option("--constraints", "standard (keeps the meaning), loose (as published), or none.", metavar="PRESET")
     ] = None,
     opposites: Annotated[
-        list[Path] | None,
-        option("--opposites", "Pairs of words that must not replace each other; may be repeated.", metavar="FILE"),
+        list[Path] | None, option("--opposites", "Pairs of words that must not replace each other; repeatable.", metavar="FILE")
     ] = None,
     paraphrases: Annotated[
-        list[Path] | None,
-        option("--paraphrases", "Only these pairs of words may replace each other; may be repeated.", metavar="FILE"),
+        list[Path] | None, option("--paraphrases", "Only these pairs may replace each other; repeatable.", metavar="FILE")
     ] = None,
     segmenter: Annotated[
-        str | None,
-        option("--segmenter", "Segmenter of Chinese texts (function, run on characters): characters, fmm, jieba or RUN."),
+        str | None, option("--segmenter", "Segmenter of Chinese texts: characters, fmm, jieba or RUN.")
     ] = None,
     lexicon: Annotated[str | None, option("--lexicon", "Lexicon of the segmenter (fmm, jieba).", metavar="FORMAT:PATH")] = None,
     open_vocabulary: shared.OpenVocabulary = None,
-    labels: Annotated[
-        str | None, option("--labels", "Labels of a function in the order of its columns, comma-separated.")
-    ] = None,
+    labels: Annotated[str | None, option("--labels", "Labels of a function in the order of its columns, with commas.")] = None,
     logits: Annotated[bool, option("--logits", "The victim returns logits, not probabilities.")] = False,
     overrides: shared.Overrides = None,
     resume: Annotated[bool, option("--resume", "Continue the attack in --out where it stopped.")] = False,
@@ -99,8 +77,7 @@ def command(
         tuple[Path, Path] | None, option("--compare", "Compare two finished attacks instead of running one.", metavar="DIR DIR")
     ] = None,
     ratings: Annotated[
-        list[Path] | None,
-        option("--ratings", "Filled rating sheets of --out: report how valid its successes are.", metavar="FILE"),
+        list[Path] | None, option("--ratings", "Filled rating sheets of --out: report valid successes.", metavar="FILE")
     ] = None,
     html: Annotated[Path | None, option("--html", "With --compare, also write a page.")] = None,
     figure: shared.Figure = None,
@@ -132,8 +109,7 @@ def command(
         fail_usage("--html needs --compare; an attack always writes OUT/report.html")
     if out is None:
         if resume and victim is not None:
-            again = typed("sememekit", "attack", "--out", victim, "--resume")
-            fail_usage(f"what is resumed is named by --out: {again}")
+            fail_usage(f"what is resumed is named by --out: {typed('sememekit', 'attack', '--out', victim, '--resume')}")
         fail_usage("missing option '--out': a folder for the results")
     if ratings:
         if others := others_typed(context, {"out", "ratings", "json", "quiet"}):

@@ -9,8 +9,7 @@ from sememekit.figures import percent
 from sememekit.files import typed
 
 EXAMPLES = ("sememekit build-sememe-graph --source open --data data/pd --out pd.graph",)
-NUM_WORDS_SHOWN = 10
-"""Unannotated words to name; --unannotated FILE.tsv has all."""
+NUM_WORDS_SHOWN = 10  # unannotated words to name; --unannotated FILE.tsv has all
 
 
 def command(
@@ -20,13 +19,10 @@ def command(
     side: Side = "chinese",
     lemmas: Lemmas = None,
     defining_words: Annotated[int, option("--defining-words", "Number of sememes for the source 'dictionary'.", min=1)] = 2000,
-    drop_edges: Annotated[
-        float, option("--drop-edges", "Fraction of annotations to remove at random.", min=0.0, max=1.0)
-    ] = 0.0,
+    drop_edges: Annotated[float, option("--drop-edges", "Share of annotations to remove at random.", min=0.0, max=1.0)] = 0.0,
     yes_download: Annotated[bool, option("--yes-download", "Allow openhownet to download its data.")] = False,
     unannotated: Annotated[
-        Path | None,
-        option("--unannotated", "Write the words that no source knows: count, suggested sememes, example.", metavar="FILE.tsv"),
+        Path | None, option("--unannotated", "Write unknown words: count, suggested sememes, example.", metavar="FILE.tsv")
     ] = None,
     seed: Seed = 0,
     json: Json = False,

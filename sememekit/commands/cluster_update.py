@@ -12,7 +12,7 @@ from sememekit.figures import percent
 from sememekit.files import typed
 
 if TYPE_CHECKING:
-    from sememekit.runs.cluster_update import ClusterUpdateReport
+    from sememekit.jobs.cluster_update import ClusterUpdateReport
     from sememekit.training import Report
 
 EXAMPLES = ("sememekit cluster-update runs/words --out runs/words-2",)
@@ -59,10 +59,7 @@ def command(
             progress=show,
             on_report=on_report,
         )
-    if json:
-        print_json(result)
-    else:
-        _print_update(run, result)
+    print_json(result) if json else _print_update(run, result)
     if result.orphaned_words:
         remark(
             f"{result.orphaned_words} words were put into the least loaded cluster, since every cluster was full; to "
@@ -87,10 +84,8 @@ def command(
 def _print_update(run: Path, result: ClusterUpdateReport) -> None:
     steps = [("before", result.before), ("new clusters", result.after), ("trained on", result.trained)]
     columns = [(name, values) for name, values in steps if values is not None]
-    rows = [
-        (name.replace("_", " "), *(getattr(values, name) for _, values in columns))
-        for name in ("perplexity", "cluster_perplexity", "in_cluster_perplexity")
-    ]
+    figures = ("perplexity", "cluster_perplexity", "in_cluster_perplexity")
+    rows = [(name.replace("_", " "), *(getattr(values, name) for _, values in columns)) for name in figures]
     print_table(f"Clusters of {run}, on {result.split}", ("", *(name for name, _ in columns)), rows)
     moved = {"words moved": percent(result.moved_words, 2), "text that they are": percent(result.moved_frequency, 2)}
     objective = {"objective, bits (Eq. 7)": f"{result.objective_before:.4f} -> {result.objective_after:.4f}"}

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from sememekit.commands._options import Html, Json, Quiet, Run, Which, option
-from sememekit.commands._printing import check_outputs, print_json, remark, show
+from sememekit.commands._printing import check_outputs, print_json, print_parts, remark
 from sememekit.figures import percent
 
 EXAMPLES = ('sememekit clusters runs/words --words "be iraq actor" --save words.json',)
@@ -35,8 +35,7 @@ def command(
         rows.append((found.number, percent(found.frequency, 2), found.size, *asked, " ".join(found.words)))
     title = f"{result.num_clusters:,} clusters of {result.num_words:,} words: {result.smallest} to {result.largest} words"
     title += f", {result.empty_clusters} empty" if result.empty_clusters else ""
-    table = Table(columns, rows, title, numbers=())
-    print_json(result) if json else show([table])
+    print_json(result) if json else print_parts([Table(columns, rows, title, numbers=())])
     if html is not None:
         page = Table(columns, rows, numbers=())
         write_page(html, render("parts", title=f"Word clusters of {run.name}", lead=f"{title}.", charts=[], parts=[page]))

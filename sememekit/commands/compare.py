@@ -6,9 +6,8 @@ from typing import Annotated
 import typer
 
 from sememekit.commands import _options as shared
-from sememekit.commands._options import fail_usage, option, others_typed
-from sememekit.commands._printing import print_json, remark
-from sememekit.commands._printing import show as show_parts
+from sememekit.commands._options import argument, fail_usage, option, others_typed
+from sememekit.commands._printing import print_json, print_parts, remark
 from sememekit.commands._progress import progress_bars
 from sememekit.errors import ConfigError
 
@@ -23,8 +22,8 @@ _SIDE = "A run, several seeds of one model (a folder of 'train --seeds', or runs
 
 def command(
     context: typer.Context,
-    first: Annotated[str, typer.Argument(metavar="FIRST", help=f"{_SIDE} Others are compared with it.")],
-    others: Annotated[list[str], typer.Argument(metavar="SECOND...", help="Others to compare with FIRST, of the same kind.")],
+    first: Annotated[str, argument("FIRST", f"{_SIDE} Others are compared with it.")],
+    others: Annotated[list[str], argument("SECOND...", "Others to compare with FIRST, of the same kind.")],
     by: Annotated[str | None, option("--by", "Metric of texts: gigaword, duc, lcsts-characters, lcsts-words or bleu.")] = None,
     split: shared.Split = "test",
     data: shared.EvaluationData = None,
@@ -60,8 +59,7 @@ def command(
     tables = [(csv, perplexity.csv_text, perplexity.CSV), (latex, perplexity.latex_text, perplexity.LATEX)]
     tables.append((html, perplexity.runs_page, PAGE))
     for path, _, kind in tables:
-        if path is not None:
-            check_output(path, kind)
+        check_output(path, kind)
     if figure is not None:
         check_figure(figure)
     with progress_bars(quiet) as show:
@@ -81,7 +79,7 @@ def command(
             write_output(path, text(report).encode(), kind)
     if figure is not None:
         write_figure(perplexity.curves(report), figure)
-    print_json(report) if json else show_parts(perplexity.runs_parts(report))
+    print_json(report) if json else print_parts(perplexity.runs_parts(report))
     for told in report.remarks:
         remark(told, quiet)
 
@@ -98,4 +96,4 @@ def _texts(context: typer.Context, files: list[str], by: str | None, seed: int, 
     if typed := others_typed(context, ("first", "others", "by", "seed", "json", "quiet")):
         fail_usage(f"{typed[0]} is for runs, and {files[0]} is a file of texts; leave it out")
     report = compare_texts(Path(files[0]), Path(files[1]), by, seed=seed)
-    print_json(report) if json else show_parts(metrics.parts(report))
+    print_json(report) if json else print_parts(metrics.parts(report))

@@ -64,9 +64,7 @@ class DoctorReport(Record):
     checks: list[Check]
 
 
-def command(
-    folder: Annotated[Path | None, option("--folder", "Where runs will be written.")] = None, json: Json = False
-) -> None:
+def command(folder: Annotated[Path | None, option("--folder", "Where runs are written.")] = None, json: Json = False) -> None:
     """Check this machine; each line that is not ok names the command that fixes it."""
     from rich.markup import escape
 

@@ -6,8 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from sememekit.commands import _options as shared
 from sememekit.commands._options import SenseMethod, SenseSources, choose, given, option, refuse
-from sememekit.commands._printing import check_outputs, give_out, print_json, remark
-from sememekit.commands._printing import show as show_parts
+from sememekit.commands._printing import check_outputs, give_out, print_json, print_parts, remark
 from sememekit.commands._progress import progress_bars
 
 MarksName = Literal["found", "given"]
@@ -25,12 +24,8 @@ def command(
     data: shared.EvaluationData = None,
     overrides: shared.SearchOverrides = None,
     texts: shared.Texts = None,
-    segmentation: Annotated[
-        Path | None, option("--segmentation", "Score the segmentation of a lattice model.", metavar="GOLD")
-    ] = None,
-    words: Annotated[
-        Path | None, option("--words", "With --segmentation: text with words for maximum matching.", metavar="TEXT")
-    ] = None,
+    segmentation: Annotated[Path | None, option("--segmentation", "Score words of a lattice model.", metavar="GOLD")] = None,
+    words: Annotated[Path | None, option("--words", "With --segmentation: text for maximum matching.", metavar="TEXT")] = None,
     lexicons: Annotated[
         list[str] | None, option("--lexicon", "With --segmentation: lexicon to match; repeatable.", metavar="FORMAT:PATH")
     ] = None,
@@ -38,9 +33,7 @@ def command(
         MarksName | None, option("--marks", "With --segmentation: numbers, Latin, marks by rule or not.", show_default="found")
     ] = None,
     decode: shared.Decode = None,
-    senses: Annotated[
-        Path | None, option("--senses", "Score tagged senses: SememeWSD, a table or CoNLL-U.", metavar="GOLD")
-    ] = None,
+    senses: Annotated[Path | None, option("--senses", "Score senses: SememeWSD, a table or CoNLL-U.", metavar="GOLD")] = None,
     method: SenseMethod = None,
     sources: SenseSources = None,
     explanations: Annotated[bool, option("--explanations", "Score the sememes listed by explain.")] = False,
@@ -52,9 +45,7 @@ def command(
     figure: shared.Figure = None,
     baseline: Annotated[Literal["lead"] | None, option("--baseline", "Score the lead; RUN is prepared pairs.")] = None,
     lead: Annotated[str | None, option("--lead", "Lead: N-words, N-bytes or N-characters.", metavar="N-UNIT")] = None,
-    rouge: Annotated[
-        list[str] | None, option("--rouge", "Score the lead by gigaword, duc, lcsts-characters, lcsts-words.")
-    ] = None,
+    rouge: Annotated[list[str] | None, option("--rouge", "ROUGE rules: gigaword, duc, lcsts-characters, lcsts-words.")] = None,
     which: shared.Which = "best",
     device: shared.Device = "auto",
     dtype: shared.Dtype = None,
@@ -77,7 +68,7 @@ def command(
         from sememekit.analysis.written_texts import baseline as lead_baseline
 
         report = lead_baseline(run, lead=lead, rouge_by=rouge or (), texts=texts, **given(split=split))
-        print_json(report) if json else show_parts(parts(report))
+        print_json(report) if json else print_parts(parts(report))
         return
     refuse({"lead": lead, "rouge": rouge}, "only together with --baseline lead")
     own = {"top": tops, "mean": mean, "contexts": contexts, "seed": seed, "html": html, "figure": figure}
@@ -105,7 +96,7 @@ def command(
         with progress_bars(quiet or json) as show:
             usual = {"which": which, "device": device, "progress": show, **given(split=split, data=data, dtype=dtype)}
             report = evaluate_seeds(run, partial(evaluate, **usual))
-        print_json(report) if json else show_parts(parts(report))
+        print_json(report) if json else print_parts(parts(report))
         return
     if published := is_published(run):
         refuse({"split": split or senses is None}, f"{run} is scored by --senses GOLD, or by --explanations")
@@ -131,12 +122,11 @@ def command(
             report = evaluate_segmentation(loaded, segmentation, **chosen, progress=show)
         else:
             report = evaluate(loaded, **typed, **usual, progress=show)
-    print_json(report) if json else show_parts(parts(report))
+    print_json(report) if json else print_parts(parts(report))
     if getattr(report, "cut_sources", 0):
         from sememekit.runs.writing import told_of_cut, words_read
 
-        most = words_read(loaded, report.source_words)
-        remark(told_of_cut(report.cut_sources, report.examples, most), quiet)
+        remark(told_of_cut(report.cut_sources, report.examples, words_read(loaded, report.source_words)), quiet)
 
 
 _TAKERS: Final = {

@@ -4,14 +4,10 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from sememekit.analysis.groupings import Grouping
 from sememekit.commands import _options as shared
-from sememekit.commands._completion import complete_setting
-from sememekit.commands._options import option
-from sememekit.commands._printing import print_json, remark
-from sememekit.commands._printing import show as show_parts
+from sememekit.commands._options import argument, option
+from sememekit.commands._printing import print_json, print_parts, remark
 from sememekit.commands._progress import progress_bars
 from sememekit.errors import ConfigError
 from sememekit.files import check_output, typed, write_output
@@ -27,15 +23,11 @@ EXAMPLES = (
 
 def command(
     run: shared.Run,
-    others: Annotated[
-        list[Path] | None, typer.Argument(metavar="[RUN2]...", help="Further runs to compare with RUN.", show_default=False)
-    ] = None,
+    others: Annotated[list[Path] | None, argument("[RUN2]...", "Further runs to compare with RUN.")] = None,
     split: shared.Split = "test",
     by: Annotated[
         list[Grouping] | None,
-        option(
-            "--by", "By senses, sememes, frequency or sememes-at-frequency of words, or labels; repeatable.", metavar="KIND"
-        ),
+        option("--by", "senses, sememes, frequency or sememes-at-frequency of words, or labels; repeatable.", metavar="KIND"),
     ] = None,
     overlay: shared.Overlay = None,
     data: shared.EvaluationData = None,
@@ -54,8 +46,6 @@ def command(
             "awd-ptb-paper, awd-wikitext-2, mos-ptb, mos-wikitext-2), rate, decay, epsilon, scaling, segment, "
             "statistics_tokens; tune.tokens. May be repeated.",
             metavar="SLOT.KEY=VALUE",
-            show_default=False,
-            autocompletion=complete_setting,
         ),
     ] = None,
     csv: Annotated[Path | None, option("--csv", "Also write the table of --by as CSV.")] = None,
@@ -83,9 +73,8 @@ def command(
     from sememekit.runs.run import Run as LoadedRun
     from sememekit.training.checkpoint import seed_runs
 
-    for path, kind in ((csv, perplexity.WORDS_CSV), (latex, perplexity.LATEX)):
-        if path is not None:
-            check_output(path, kind)
+    check_output(csv, perplexity.WORDS_CSV)
+    check_output(latex, perplexity.LATEX)
     called = names.split(",") if names else []
     if called and len(called) != 1 + len(others or ()) + (overlay is not None):
         raise ConfigError(f"--names {names}: give a name for each run, with a comma between")
@@ -126,7 +115,7 @@ def command(
         numbers = [sum(weights.numel() for weights in task.parameters()) for task in tasks]
         table = perplexity.words_table(report, called, numbers).latex(comments, caption)
         write_output(latex, table.encode(), perplexity.LATEX)
-    print_json(report) if json else show_parts(perplexity.parts(report, called))
+    print_json(report) if json else print_parts(perplexity.parts(report, called))
     for one in (report,) if isinstance(report, PerplexityReport) else report.reports:
         if isinstance(one, PerplexityReport) and one.cut_sources:
             remark(f"{one.run}: {one.cut_sources:,} sources have more words than the model reads (task.read_words)", quiet)

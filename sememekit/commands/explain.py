@@ -2,11 +2,9 @@
 
 from typing import Annotated, Any, Final
 
-import typer
-
 from sememekit.commands import _options as shared
 from sememekit.commands._input import lines_of, remark_file_name
-from sememekit.commands._options import choose, fail_usage, option, refuse
+from sememekit.commands._options import argument, choose, fail_usage, option, refuse
 from sememekit.commands._printing import check_outputs, give_out, hint
 from sememekit.commands._progress import progress_bars
 
@@ -19,11 +17,8 @@ EXAMPLES = (
 
 def command(
     run: shared.RunOrPublished,
-    context: Annotated[
-        str | None,
-        typer.Argument(metavar="[CONTEXT]", help="Context, source text, text to label, or raw sentence, by kind of run."),
-    ] = None,
-    other: Annotated[str | None, typer.Argument(metavar="[TEXT2]", help="Pairs: second text.", show_default=False)] = None,
+    context: Annotated[str | None, argument("[CONTEXT]", "Context, source text, text to label, or raw sentence.")] = None,
+    other: Annotated[str | None, argument("[TEXT2]", "Pairs: second text.")] = None,
     top: Annotated[int | None, option("--top", "How many words to show.", min=1, show_default="10")] = None,
     label: Annotated[str | None, option("--label", "Label to explain.", show_default="the most probable")] = None,
     top_sememes: Annotated[
@@ -59,9 +54,8 @@ def command(
 
     if is_published(run):
         refuse({"overlay": overlay}, f"changes the graph that a run keeps, and {run} keeps none; leave it out")
-        refuse(
-            {"word": word, "right": right}, f"takes a run; for {run} type: sememekit tag {run} --words WORD --source LEXICON"
-        )
+        instead = f"sememekit tag {run} --words WORD --source LEXICON"
+        refuse({"word": word, "right": right}, f"takes a run; for {run} type: {instead}")
         mean = "valid" if mean is None and data is None else mean  # the few words that ship have no useful counts
     loaded = load_run(run, which=which, device=device, sources=sources, data=data)
     takers = {kind: [*functions, *_FURTHER.get(kind, ())] for kind, functions in EXPLAINERS.items()}

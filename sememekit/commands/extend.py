@@ -26,19 +26,13 @@ EXAMPLES = (
 def command(
     context: typer.Context,
     run: shared.Run,
-    words: Annotated[
-        Path | None, option("--words", "New words, or a table: word, sememes, count.", metavar="FILE", show_default=False)
-    ] = None,
-    out: Annotated[Path | None, option("--out", "The new run folder.", metavar="RUN2", show_default=False)] = None,
+    words: Annotated[Path | None, option("--words", "New words, or a table: word, sememes, count.", metavar="FILE")] = None,
+    out: Annotated[Path | None, option("--out", "The new run folder.", metavar="RUN2")] = None,
     sources: shared.SourcesOrOpen = None,
     side: shared.Side = "chinese",
     lemmas: shared.Lemmas = None,
-    prior: Annotated[
-        float, option("--prior", "Share of the probability of <unk> for new words without counts (0 to 1).")
-    ] = 0.5,
-    against: Annotated[
-        list[Path] | None, option("--against", "Compare RUN with RUN2 on --data.", metavar="RUN2", show_default=False)
-    ] = None,
+    prior: Annotated[float, option("--prior", "Share of p(<unk>) for new words without counts (0 to 1).")] = 0.5,
+    against: Annotated[list[Path] | None, option("--against", "Compare RUN with RUN2 on --data.", metavar="RUN2")] = None,
     data: shared.EvaluationData = None,
     split: shared.Split = "test",
     which: shared.Which = "best",

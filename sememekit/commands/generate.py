@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from sememekit.commands import _options as shared
 from sememekit.commands._input import input_name, lines_of, remark_file_name, some
-from sememekit.commands._options import ErrorPolicy, choose, option, refuse
+from sememekit.commands._options import ErrorPolicy, argument, choose, option, refuse
 from sememekit.commands._printing import print_json, remark, say
 from sememekit.errors import ConfigError
 from sememekit.files import typed
@@ -31,13 +29,11 @@ NO_OPTIONS = {"--overlay": "is no option of generate: what a changed annotation 
 
 def command(
     run: shared.Run,
-    prompt: Annotated[str | None, typer.Argument(metavar="[PROMPT]", help="Prompt: words separated by spaces.")] = None,
+    prompt: Annotated[str | None, argument("[PROMPT]", "Prompt: words separated by spaces.")] = None,
     num_tokens: Annotated[int | None, option("--num-tokens", "How many words to generate.", min=1, show_default="30")] = None,
     temperature: Annotated[float | None, option("--temperature", "0 is greedy.", min=0.0, show_default="1")] = None,
     top_k: Annotated[int | None, option("--top-k", "Sample from the top k words; 0: all.", min=0, show_default="0")] = None,
-    top_p: Annotated[
-        float | None, option("--top-p", "Sample from top words with this share together.", max=1.0, show_default="1")
-    ] = None,
+    top_p: Annotated[float | None, option("--top-p", "Sample top words of this share.", max=1.0, show_default="1")] = None,
     stop: Annotated[list[str] | None, option("--stop", "Stop after this word; repeatable.", metavar="WORD")] = None,
     beam: Annotated[int | None, option("--beam", "Beam size: search for the best text, draw nothing.", min=1)] = None,
     num_samples: Annotated[

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sememekit.commands._options import LEXICON, Json, Quiet, Side, SourcesOrOpen, fail_usage, option, others_typed
-from sememekit.commands._printing import hint, print_json, remark, show
+from sememekit.commands._options import LEXICON, Json, Quiet, Side, SourcesOrOpen, argument, fail_usage, option, others_typed
+from sememekit.commands._printing import hint, print_json, print_parts, remark
 from sememekit.errors import DataError
 from sememekit.files import typed as line
 from sememekit.text.scripts import traditional_hint
@@ -37,9 +37,7 @@ NO_OPTIONS = {"--out": "is no option of lookup: --change writes the file of --ov
 
 def command(
     context: typer.Context,
-    words: Annotated[
-        list[str] | None, typer.Argument(metavar="[WORD]...", help="Word; two words: their similarity.", show_default=False)
-    ] = None,
+    words: Annotated[list[str] | None, argument("[WORD]...", "Word; two words: their similarity.")] = None,
     sources: SourcesOrOpen = None,
     side: Side = "chinese",
     sememes: Annotated[
@@ -51,8 +49,7 @@ def command(
     diff: Annotated[str | None, option("--diff", "Compare --source with this lexicon.", metavar=LEXICON)] = None,
     check: Annotated[bool, option("--check", "Check the open lexicon for consistency.")] = False,
     change: Annotated[
-        tuple[str, str] | None,
-        option("--change", "Add a change to --overlay.", metavar='WORD[#SENSE] "+SEMEME -SEMEME"', show_default=False),
+        tuple[str, str] | None, option("--change", "Add a change to --overlay.", metavar='WORD[#SENSE] "+SEMEME -SEMEME"')
     ] = None,
     pairs: Annotated[Path | None, option("--pairs", "File of word pairs: similarity, Spearman's rho.", metavar="FILE")] = None,
     suggest: Annotated[bool, option("--suggest", "Suggest sememes for WORD..., by its parts and by neighbours.")] = False,
@@ -132,8 +129,7 @@ def command(
         after = "next: --dump FILE writes them as a table"
         if dump is not None:
             write_suggestions(dump, report)
-            diffed = line("sememekit", "lookup", "--diff", f"table:{dump}")
-            after = f"next: delete the rows that are wrong, then: {diffed}"
+            after = f"next: delete the rows that are wrong, then: {line('sememekit', 'lookup', '--diff', f'table:{dump}')}"
     elif sememes or similar:
         report = (
             searching.words_with(sememes, given, side=side, top=top)
@@ -166,7 +162,7 @@ def command(
         after = f"next: {line('sememekit', 'lookup', '--change', first, '+SEMEME -SEMEME', '--graph', graph, *file)}"
     else:
         report = looking.lookup(words[0], given, side=side)
-    print_json(report) if json else show(parts(report, top))
+    print_json(report) if json else print_parts(parts(report, top))
     if check and not report.ok:
         raise DataError(f"{report.folder}: {len(report.faults)} places to fix in the open lexicon")
     if isinstance(report, looking.LookupReport) and not report.senses:
@@ -189,8 +185,7 @@ def _suggest(
     else:
         from sememekit.analysis.suggestions import suggest_for, vectors_at
 
-        near = None if vectors is None else vectors_at(vectors)
-        report = suggest_for(data or words, sources, side, near, top)
+        report = suggest_for(data or words, sources, side, None if vectors is None else vectors_at(vectors), top)
     if len(report.without) == len(report.words):
         told = f"nothing speaks for any sememe of {' '.join(report.without[:10]) or data}"
         raise DataError(f"{told}; add word vectors with --vectors RUN, or another lexicon with --source FORMAT:PATH")

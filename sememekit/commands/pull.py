@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from sememekit.commands._options import Json, Quiet, option
+from sememekit.commands._options import Json, Quiet, argument, option
 from sememekit.commands._printing import hint, print_fields, print_json
 from sememekit.files import typed
 
@@ -13,7 +11,7 @@ EXAMPLES = ("sememekit pull to-share --out runs/pulled", "sememekit pull hf://ow
 
 
 def command(
-    source: Annotated[str, typer.Argument(metavar="FOLDER|hf://OWNER/NAME", help="Output of 'sememekit push'.")],
+    source: Annotated[str, argument("FOLDER|hf://OWNER/NAME", "Output of 'sememekit push'.")],
     out: Annotated[Path, option("--out", "Folder of the run to make.")],
     json: Json = False,
     quiet: Quiet = False,

@@ -1,19 +1,14 @@
 """``sememekit push``: a run with its model card to a folder or to the Hugging Face hub."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from sememekit.commands._options import Json, Quiet, Run, Which, WhichName, option
+from sememekit.commands._options import Json, Quiet, Run, Which, argument, option
 from sememekit.commands._printing import hint, print_fields, print_json, remark, say
 from sememekit.errors import ConfigError
-from sememekit.files import typed
-
-if TYPE_CHECKING:
-    from sememekit.runs.sharing import ShareReport
+from sememekit.files import CARD, check_output, typed, write_output
 
 EXAMPLES = (
     "sememekit push runs/sdlm to-share",
@@ -24,9 +19,7 @@ EXAMPLES = (
 
 def command(
     run: Run,
-    target: Annotated[
-        str | None, typer.Argument(metavar="[FOLDER|hf://OWNER/NAME]", help="Folder to make, or repository of the hub.")
-    ] = None,
+    target: Annotated[str | None, argument("[FOLDER|hf://OWNER/NAME]", "Folder to make, or repository of the hub.")] = None,
     card: Annotated[str | None, option("--card", "Write the model card alone; - prints it.", metavar="FILE")] = None,
     out: Annotated[Path | None, typer.Option("--out", hidden=True, help="Former option: FILE of --card.")] = None,
     name: Annotated[str | None, option("--name", "Name in the card. Default: the folder of the run.")] = None,
@@ -41,13 +34,12 @@ def command(
     sememes, settings and versions; you add the licence."""
     if (card is None) == (target is None):
         raise ConfigError("push takes FOLDER or hf://OWNER/NAME, or --card FILE for the model card alone")
-    if card is not None:
-        from sememekit.files import CARD, check_output, write_output
-        from sememekit.reports.card import model_card
+    from sememekit.reports.card import model_card
+    from sememekit.runs.sharing import push_run
 
+    if card is not None:
         file = out or (None if card == "-" else Path(card))
-        if file is not None:
-            check_output(file, CARD)
+        check_output(file, CARD)
         text = model_card(run, name, which=which)
         if file is None:
             say(text.rstrip("\n"))
@@ -56,7 +48,7 @@ def command(
         hint(f"next: name a licence in {file}, and pass the run on with: {typed('sememekit', 'push', run, 'FOLDER')}", quiet)
         return
     assert target is not None
-    report = push(run, target, name=name, which=which, public=public)
+    report = push_run(run, target, model_card(run, name, which=which), which=which, public=public)
     if json:
         print_json(report)
         return
@@ -64,11 +56,3 @@ def command(
     for told in report.remarks:
         remark(told, quiet)
     hint(f"next, elsewhere: {typed('sememekit', 'pull', report.target, '--out', 'runs/pulled')}", quiet)
-
-
-def push(run: Path, target: str, *, name: str | None = None, which: WhichName = "best", public: bool = False) -> ShareReport:
-    """Write a run with its card to a folder, or to ``hf://owner/name``; errors as ``runs.sharing.push_run``."""
-    from sememekit.reports.card import model_card
-    from sememekit.runs.sharing import push_run
-
-    return push_run(run, target, model_card(run, name, which=which), which=which, public=public)

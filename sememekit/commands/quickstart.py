@@ -18,22 +18,12 @@ EXAMPLES = (
 
 def command(
     out: Annotated[Path, option("--out", "Folder to write into.")] = Path("quickstart"),
-    text: Annotated[
-        Path | None,
-        option("--text", "Your text instead of the newspaper: UTF-8, a sentence or paragraph a line.", show_default=False),
-    ] = None,
+    text: Annotated[Path | None, option("--text", "Your text in place of the newspaper: UTF-8, a paragraph a line.")] = None,
     sources: shared.SourcesOrOpen = None,
     segmenter: Annotated[str | None, segmenter_option("none, or fmm")] = None,
     share: Annotated[
         float | None,
-        option(
-            "--share",
-            "Fraction of the month's paragraphs, or of the text's lines. Default: 0.34 of the month; of a text, "
-            "what trains in the same time.",
-            min=0.0,
-            max=1.0,
-            show_default=False,
-        ),
+        option("--share", "Fraction of the lines. Default: 0.34 of the month, or 2 MB of a text.", min=0.0, max=1.0),
     ] = None,
     overrides: shared.Overrides = None,
     fresh: Annotated[bool, option("--fresh", "Start over, and delete what is in the folder.")] = False,

@@ -6,25 +6,15 @@ from typing import Annotated
 import typer
 
 from sememekit.commands._completion import complete_recipe
-from sememekit.commands._options import Json, Word, example, has_word
+from sememekit.commands._options import Json, Word, argument, example, has_word
 from sememekit.commands._printing import print_json, print_table, say
 from sememekit.config import list_recipes, load_recipe
 from sememekit.errors import ConfigError
 from sememekit.signals import FAILED
 
-Name = Annotated[
-    str,
-    typer.Argument(
-        metavar="NAME", help="A shipped recipe, a .toml file, or a row of it, FILE.toml:ROW.", autocompletion=complete_recipe
-    ),
-]
+Name = Annotated[str, argument("NAME", "A recipe, a .toml file, or its row FILE.toml:ROW.", autocompletion=complete_recipe)]
 Names = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[NAME]...",
-        help="Recipes to check, .toml files with all their rows; default: all that ship.",
-        autocompletion=complete_recipe,
-    ),
+    list[str] | None, argument("[NAME]...", "Recipes, .toml files with rows. Default: all.", autocompletion=complete_recipe)
 ]
 
 command = typer.Typer(help="List, show and validate the recipes.", epilog=example("sememekit recipes list"))

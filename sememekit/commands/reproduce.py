@@ -10,7 +10,7 @@ import typer
 
 from sememekit.claims.claims import MOST_SEEDS, load_claims, paper_of
 from sememekit.commands._completion import completing
-from sememekit.commands._options import Engine, Html, Json, Quiet, Word, example, has_word, option
+from sememekit.commands._options import Engine, Html, Json, Quiet, Word, argument, example, has_word, option
 from sememekit.commands._printing import leave_stopped, print_json, print_table, remark, say
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import PAGE, check_output, read_text, replace_file, write_output
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sememekit.claims.verdict import ClaimResult
 
 complete_claim = completing(load_claims)
-_CLAIM = typer.Argument(metavar="[CLAIM]...", help="Claims: their names in 'reproduce list'.", autocompletion=complete_claim)
+_CLAIM = argument("[CLAIM]...", "Claims: their names in 'reproduce list'.", autocompletion=complete_claim)
 Claims = Annotated[list[str] | None, _CLAIM]
 Out = Annotated[Path, option("--out", "Folder of prepared data, runs and results; unfinished work continues.")]
 Root = Annotated[Path | None, option("--root", "Folder of corpora and lexicons. Default: $SEMEMEKIT_DATA.")]
@@ -56,7 +56,7 @@ def list_all(word: Word = None, json: Json = False) -> None:
 
 @command.command("show", epilog=example("sememekit reproduce show sdlm-below-softmax"))
 def show(
-    claim: Annotated[str, typer.Argument(metavar="CLAIM", help="Name in 'reproduce list'.", autocompletion=complete_claim)],
+    claim: Annotated[str, argument("CLAIM", "Name in 'reproduce list'.", autocompletion=complete_claim)],
     out: Out = DEFAULT_OUT,
     root: Root = None,
     seeds: Seeds = None,
@@ -102,10 +102,7 @@ def run(
             )
         except Stopped:
             leave_stopped("type the same command to go on")
-    if json:
-        print_json(ledger(found))
-    else:
-        _print(found)
+    print_json(ledger(found)) if json else _print(found)
 
 
 @command.command(
@@ -116,9 +113,7 @@ def run(
 )
 def report(
     out: Out = DEFAULT_OUT,
-    results: Annotated[
-        Path | None, option("--from", "Folder of results, JSON files as in OUT/results; nothing else is read.")
-    ] = None,
+    results: Annotated[Path | None, option("--from", "Folder of results, JSON files as in OUT/results, read alone.")] = None,
     html: Html = None,
     markdown: Annotated[Path | None, option("--markdown", "Also write the ledger as Markdown.")] = None,
     into: Annotated[Path | None, option("--into", "Also write the ledger into this Markdown page, between its marks.")] = None,
@@ -134,10 +129,8 @@ def report(
 
     if word is not None and into is not None:
         raise ConfigError(f"--into {into}: it writes the whole ledger; leave {word!r} out, or write it with --markdown")
-    if html is not None:
-        check_output(html, PAGE)
-    if markdown is not None:
-        check_output(markdown, reports.MARKDOWN)
+    check_output(html, PAGE)
+    check_output(markdown, reports.MARKDOWN)
     given, where = ("--out", out) if results is None else ("--from", results)
     if not where.is_dir():
         raise DataError(f"{given} {where}: no such folder; 'sememekit reproduce run --out DIR' writes results into DIR/results")
@@ -161,14 +154,11 @@ def report(
 
 def _with_word(word: str | None) -> list[str]:
     """The claims that have a word in name, statement, source or paper. Raises ConfigError: none has."""
-    everything = load_claims()
-    found = [
-        name for name, (file, claim) in everything.items() if has_word(word, name, claim.statement, claim.source, file.paper)
-    ]
+    claims = load_claims()
+    found = [name for name, (file, claim) in claims.items() if has_word(word, name, claim.statement, claim.source, file.paper)]
     if not found:
         raise ConfigError(
-            f"no claim has {word!r} in its name, statement, source or paper; 'sememekit reproduce list' shows all "
-            f"{len(everything)}"
+            f"no claim has {word!r} in its name, statement, source or paper; 'sememekit reproduce list' shows all {len(claims)}"
         )
     return found
 

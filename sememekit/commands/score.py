@@ -3,10 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from sememekit.commands._input import input_name, lines_of, some
-from sememekit.commands._options import Device, Errors, Json, Overlay, Run, Which, option
+from sememekit.commands._options import Device, Errors, Json, Overlay, Run, Which, argument, option
 from sememekit.commands._printing import print_json, remark, say
 
 EXAMPLES = (
@@ -20,9 +18,7 @@ COLUMNS = ("sentence", "position", "token", "nats", "read_as")
 
 def command(
     run: Run,
-    file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="Sentence, or source TAB target, a line. Default: stdin.")
-    ] = None,
+    file: Annotated[Path | None, argument("[FILE]", "Sentence, or source TAB target, a line. Default: stdin.")] = None,
     carry: Annotated[bool, option("--carry", "Read the lines as one text, as evaluate-ppl does.")] = False,
     segment: Annotated[bool, option("--segment", "Segment the lines with the segmenter of the run's data.")] = False,
     overlay: Overlay = None,

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
-import typer
-
 from sememekit.commands import _options as shared
 from sememekit.commands._input import input_name, input_stream
-from sememekit.commands._options import WhichName, given, option
+from sememekit.commands._options import WhichName, argument, given, option
 from sememekit.commands._printing import hint, remark_faults, say
 from sememekit.errors import ConfigError, DataError
 
@@ -23,7 +21,7 @@ EXAMPLES = ("echo 去年美国贸易逆差 | sememekit segment", "sememekit segm
 
 
 def command(
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="One text per line. Default: stdin.")] = None,
+    file: Annotated[Path | None, argument("[FILE]", "One text per line. Default: stdin.")] = None,
     segmenter: Annotated[str | None, shared.segmenter_option("fmm")] = None,
     lexicon: shared.SegmenterLexicons = None,
     hmm: shared.Hmm = False,
@@ -61,9 +59,8 @@ def command(
                 raise ConfigError("segment: --decode, --which and --device need --model RUN with the folder of a lattice model")
             from sememekit.data.segmenters import segmenter_for
 
-            chosen = segmenter_for(
-                segmenter or ("sentencepiece" if model is not None else "fmm"), lexicon=lexicon, hmm=hmm, model=model
-            )
+            usual = "fmm" if model is None else "sentencepiece"
+            chosen = segmenter_for(segmenter or usual, lexicon=lexicon, hmm=hmm, model=model)
             lines = segment_stream(source, chosen, faults, name)
         words = False
         for line in lines:
@@ -83,5 +80,4 @@ def segment_stream(file: BinaryIO, segmenter: SegmenterClass, faults: FaultCount
     from sememekit.text.reading import read_named
 
     for piece in read_named(file, name, faults):
-        words = " ".join(segmenter.segment(piece.text))
-        yield words + ("\n" if piece.ends_line else " ")
+        yield " ".join(segmenter.segment(piece.text)) + ("\n" if piece.ends_line else " ")

@@ -13,9 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from sememekit.commands._options import LEXICON, Device, Quiet, option
+from sememekit.commands._options import LEXICON, Device, Quiet, argument, option
 from sememekit.commands._printing import remark, say
 from sememekit.errors import ConfigError
 
@@ -26,14 +24,10 @@ EXAMPLES = ("sememekit serve", "sememekit serve runs/sdlm runs/softmax --port 80
 
 
 def command(
-    runs: Annotated[
-        list[Path] | None, typer.Argument(metavar="[RUN]...", help="Folders of trained models. Default: the quickstart's.")
-    ] = None,
+    runs: Annotated[list[Path] | None, argument("[RUN]...", "Folders of trained models. Default: the quickstart's.")] = None,
     host: Annotated[str, option("--host", "Address to listen on; any but loopback requires a token.")] = "127.0.0.1",
     port: Annotated[int, option("--port", "Port; 0 takes a free one.", min=0, max=65535)] = 8700,
-    token: Annotated[
-        str | None, option("--token", "Token of requests. Default: none on loopback, otherwise random.", show_default=False)
-    ] = None,
+    token: Annotated[str | None, option("--token", "Token of requests. Default: none on loopback, otherwise random.")] = None,
     save: Annotated[Path, option("--save", "Folder for saved annotations and ratings.")] = Path("workbench"),
     sources: Annotated[
         list[str] | None, option("--source", "Lexicon of substitutes in attacks.", metavar=LEXICON, show_default="open")

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from sememekit.jobs.study import TrialReport
     from sememekit.jobs.sweep import SweepReport
 
-FORMER = settings_typed_as_options()
-"""As for ``train``."""
+FORMER = settings_typed_as_options()  # as for ``train``
 NO_OPTIONS = {"--resume": "is no option of sweep: the same command continues the sweep in --out"}
 """Foreign options -> what to type instead."""
 
@@ -41,11 +40,7 @@ def command(
     out: Annotated[Path | None, option("--out", "Folder of the sweep; an unfinished sweep continues.")] = None,
     over: Annotated[
         list[str] | None,
-        option(
-            "--over",
-            "Values to try: KEY=a,b,c, KEY=LOW..HIGH, or KEY=log:LOW..HIGH on a log scale. May be repeated.",
-            metavar="SLOT.KEY=VALUES",
-        ),
+        option("--over", "Values: KEY=a,b,c, KEY=LOW..HIGH or KEY=log:LOW..HIGH; repeatable.", metavar="SLOT.KEY=VALUES"),
     ] = None,
     overrides: Overrides = None,
     trials: Annotated[int | None, option("--trials", "Budget: trainings in all.", min=1)] = None,
@@ -94,10 +89,7 @@ def command(
             on_trial=show,
             should_stop=asked_to_stop,
         )
-    if json:
-        print_json(report)
-    else:
-        _print(report)
+    print_json(report) if json else _print(report)
     if report.stopped:
         leave_stopped("type the same command to go on")
     if report.trials and all(trial.state == "failed" for trial in report.trials):

@@ -7,10 +7,18 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
 from sememekit.commands._input import input_name, lines_of, some
-from sememekit.commands._options import Device, Errors, Quiet, RunOrPublished, SenseMethod, SenseSources, Which, option
+from sememekit.commands._options import (
+    Device,
+    Errors,
+    Quiet,
+    RunOrPublished,
+    SenseMethod,
+    SenseSources,
+    Which,
+    argument,
+    option,
+)
 from sememekit.commands._printing import say
 
 if TYPE_CHECKING:
@@ -23,7 +31,7 @@ COLUMNS = ("sentence", "position", "token", "nats", "sense", "probability", "sem
 
 def command(
     run: RunOrPublished,
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Sentence a line, raw or cut. Default: stdin.")] = None,
+    file: Annotated[Path | None, argument("[FILE]", "Sentence a line, raw or cut. Default: stdin.")] = None,
     words: Annotated[str | None, option("--words", "Tag these words alone.", metavar="WORD,WORD,...")] = None,
     method: SenseMethod = None,
     sources: SenseSources = None,
@@ -43,13 +51,11 @@ def command(
 
     loaded = load_run(run, which=which, device=device, sources=sources if is_published(run) else None)
     chosen = [word for word in (words or "").split(",") if word]
-    given, whole = lines_of(file, errors), form == "conllu"
-    rows = tag(
-        loaded, given, method=method or "combined", sources=sources or (), words=chosen, whole=whole, surprisal=surprisal
-    )
+    given, whole, how = lines_of(file, errors), form == "conllu", method or "combined"
+    rows = tag(loaded, given, method=how, sources=sources or (), words=chosen, whole=whole, surprisal=surprisal)
     asked = f"none of the words {words} is" if chosen else "no words are"
     rows = some(rows, f"{asked} in {input_name(file)}, so nothing is tagged; give a sentence a line")
-    header = header_of(loaded, method or "combined", sources or ())
+    header = header_of(loaded, how, sources or ())
     lines = [header.model_dump_json()] if form == "jsonl" else [f"# {line}" for line in header.sentences()]
     for line in chain(lines, _FORMATS[form](rows)):
         say(line)

@@ -16,7 +16,7 @@ import typer
 from sememekit.commands import _options as shared
 from sememekit.commands._options import fail_usage, option, variant_option
 from sememekit.commands._printing import hint, leave_stopped, print_fields, print_json, print_table, remark, say
-from sememekit.commands._progress import epoch_line, progress_bars, training_progress
+from sememekit.commands._progress import TrainingProgress, epoch_line, progress_bars
 from sememekit.commands._typed_table import check_vectors, typed_table
 from sememekit.config import settings_typed_as_options
 from sememekit.decoders import DECODERS
@@ -39,8 +39,7 @@ EXAMPLES = (
     "sememekit train --from runs/sdlm --recipe mixture/finetune --out runs/tuned",
 )
 
-FORMER = settings_typed_as_options()
-"""Options of other programs -> our setting."""
+FORMER = settings_typed_as_options()  # options of other programs -> our setting
 
 
 class TrackerName(StrEnum):
@@ -58,17 +57,13 @@ def _any_of(names: Mapping[str, str]) -> str:
 def command(
     recipe: shared.Recipe = None,
     task: Annotated[str | None, variant_option("task", f"Task: {_any_of(TASKS)}")] = None,
-    encoder: Annotated[
-        str | None, variant_option("encoder", f"Encoder: {_any_of(ENCODERS)} hf:PATH is a Hugging Face model.")
-    ] = None,
+    encoder: Annotated[str | None, variant_option("encoder", f"Encoder: {_any_of(ENCODERS)} hf:PATH of Hugging Face.")] = None,
     decoder: Annotated[str | None, variant_option("decoder", f"Output layer: {_any_of(DECODERS)}")] = None,
     data: Annotated[Path | None, option("--data", "Prepared data.")] = None,
     graph: Annotated[Path | None, option("--graph", "Sememe graph.")] = None,
     vectors: Annotated[Path | None, option("--vectors", "Pretrained word vectors of a classifier (GloVe text format).")] = None,
     clusters: Annotated[Path | None, option("--clusters", "Word clusters.")] = None,
-    augment: Annotated[
-        Path | None, option("--augment", "Adversarial training: examples.jsonl of an attack on training examples.")
-    ] = None,
+    augment: Annotated[Path | None, option("--augment", "Adversarial training: examples.jsonl of an attack on train.")] = None,
     out: Annotated[Path | None, option("--out", "Folder of the run.")] = None,
     start_from: Annotated[Path | None, option("--from", "Start from the best weights and the plan of this run.")] = None,
     overrides: shared.Overrides = None,
@@ -76,9 +71,7 @@ def command(
     print_plan: Annotated[bool, option("--print-plan", "Print every setting as JSON and train nothing.")] = False,
     seed: shared.SeedIfGiven = None,
     seeds: Annotated[str | None, option("--seeds", "Train with several seeds, OUT/seed-N each.", metavar="N,N,...")] = None,
-    jobs: Annotated[
-        int | None, option("--jobs", "With --seeds: processes at a time, with one thread each.", min=1, show_default="2")
-    ] = None,
+    jobs: Annotated[int | None, option("--jobs", "With --seeds: processes, one thread each.", min=1, show_default="2")] = None,
     engine: shared.EngineIfGiven = None,
     device: shared.DeviceIfGiven = None,
     dtype: shared.DtypeIfGiven = None,
@@ -134,7 +127,7 @@ def command(
         follows = ranks is not None and not ranks.leads
         quiet = quiet or follows
         hint(f"metrics: {out}/metrics.jsonl", quiet)
-        show = held.enter_context(training_progress(quiet, verbose))
+        show = TrainingProgress(held.enter_context(progress_bars(quiet or verbose)), quiet, verbose)  # before torch is imported
         trained: list[Any] = []
 
         def reported(report: Any) -> None:

@@ -19,6 +19,7 @@ from sememekit.config.tables import (
 from sememekit.config.variants import (
     check_code,
     check_table,
+    imported,
     installed_variants,
     is_own,
     load_variant,

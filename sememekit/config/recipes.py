@@ -79,12 +79,12 @@ class Place:
 
 
 class Shelf:
-    """The recipes below a folder and in the user's own files. Each file is read once.
+    """The recipes below a folder (default: the shipped ones) and in the user's own files. Each file is read once.
 
     A file ``paper/table.toml`` is the recipe ``paper/table``; its row ``[row.NAME]`` is the recipe ``paper/NAME``."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or resources_folder() / "recipes"
         self._files: dict[Path, RecipeFile] = {}
 
     def names(self) -> list[str]:
@@ -163,10 +163,7 @@ class Shelf:
         return self._place(file, row)
 
 
-@lru_cache(maxsize=256)
-def _parsed(text: str) -> Table:
-    """Parse a text (cached, since parsing is most of the cost of a recipe); the result must not be changed."""
-    return tomllib.loads(text)
+_parsed = lru_cache(maxsize=256)(tomllib.loads)  # parsing is most of the cost of a recipe; a result must not be changed
 
 
 def read_file(path: Path) -> RecipeFile:
@@ -258,27 +255,21 @@ def resources_folder() -> Path:
     raise ConfigError(f"the folder 'resources' is missing beside {package}; install sememekit again")
 
 
-def recipes_folder() -> Path:
-    """Return the folder of the shipped recipes."""
-    return resources_folder() / "recipes"
-
-
 def recipe_names(folder: Path | None = None) -> list[str]:
     """Names of the shipped recipes, sorted: of files and of the rows in them."""
-    return Shelf(folder or recipes_folder()).names()
+    return Shelf(folder).names()
 
 
 def names_in(name: str) -> list[str]:
     """Return the recipes of a name: all rows of a user's ``.toml`` file, or the name itself. ConfigError: no such file."""
     if not name.endswith(".toml"):
         return [name]
-    file = Shelf(recipes_folder()).find(name).file
-    return [name, *(f"{name}:{row}" for row in file.rows)]
+    return [name, *(f"{name}:{row}" for row in Shelf().find(name).file.rows)]
 
 
 def list_recipes(folder: Path | None = None) -> list[RecipeInfo]:
     """Every shipped recipe, sorted by name. Raises ConfigError for an invalid recipe, or two recipes of one name."""
-    shelf = Shelf(folder or recipes_folder())
+    shelf = Shelf(folder)
     names = shelf.names()
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
@@ -295,7 +286,7 @@ def list_recipes(folder: Path | None = None) -> list[RecipeInfo]:
 def load_recipe(name: str, folder: Path | None = None) -> Table:
     """The plain table of a recipe, merged over its bases: ``paper/row`` of a shipped recipe, a ``.toml`` file, or
     ``FILE.toml:ROW``. Raises ConfigError for an unknown name or table, a file that is not TOML, or circular bases."""
-    shelf = Shelf(folder or recipes_folder())
+    shelf = Shelf(folder)
     return _merged(shelf.find(name), shelf)
 
 

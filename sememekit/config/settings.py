@@ -53,16 +53,13 @@ class Record(BaseModel):
 class Settings(BaseModel):
     """Base of every settings class. Defaults are defined once, in the class that the settings configure."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(**Record.model_config, use_attribute_docstrings=True)
 
     only_with: ClassVar[Mapping[str, OnlyWith]] = {}
     """key -> condition for reading it (default: always). Entries of base classes hold, too."""
 
     def settled(self, optimizer: str, unit_contexts: bool) -> Self:
-        """Return the settings with defaults that depend on other slots, for the plan. ``unit_contexts``: whether the encoder
-        normalises its contexts."""
+        """Return the settings with defaults that depend on other slots; ``unit_contexts``: of the encoder of the plan."""
         return self
 
 
@@ -152,15 +149,12 @@ def read_settings(
                 typed = f"; give it with --set {slot}.{path}=VALUE" if slot else ""
                 problems.append(f"key {path!r} is required and was not given{typed}")
             else:
-                why = _A_LIST if item["type"] == "tuple_type" else item["msg"]
-                problems.append(_problem(path, why, item["input"]))
+                a_list = 'Input should be a list, such as [1,2] or ["a","b"]'
+                problems.append(_problem(path, a_list if item["type"] == "tuple_type" else item["msg"], item["input"]))
         raise ConfigError(f"{where}: {'; '.join(problems)}") from None
     if problems := list(_too_large(settings)):
         raise ConfigError(f"{where}: {'; '.join(problems)}")
     return settings
-
-
-_A_LIST: Final = 'Input should be a list, such as [1,2] or ["a","b"]'
 
 
 def _problem(path: str, why: str, given: object) -> str:

@@ -25,9 +25,6 @@ COMMAND_SLOTS = {"train": TRAIN_SLOTS, "attack": ATTACK_SLOTS, "evaluate-ppl": A
 
 SLOTS = ("claim", *RUN_SLOTS)  # the tables that a recipe may have
 
-VARIANT_SLOTS = ("task", "encoder", "decoder", "optimizer", "goal", "search", "candidates")
-"""Tables whose key ``name`` chooses a variant: changing ``name`` replaces the whole table."""
-
 USUAL_VARIANTS = {
     "task": "language_model",
     "encoder": "lstm",
@@ -37,7 +34,7 @@ USUAL_VARIANTS = {
     "search": "genetic",
     "candidates": "sememe",
 }
-"""The variant of a table without ``name``."""
+"""Tables whose key ``name`` chooses a variant -> the variant without it; a changed ``name`` replaces the whole table."""
 
 Table = dict[str, Any]
 
@@ -50,7 +47,7 @@ def merge_tables(base: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
     merged = {slot: deepcopy(table) for slot, table in base.items() if slot != "claim" or slot in over}
     for slot, table in over.items():
         below = merged.get(slot, {})
-        other_variant = slot in VARIANT_SLOTS and "name" in table and table["name"] != _variant_of(slot, below)
+        other_variant = slot in USUAL_VARIANTS and "name" in table and table["name"] != below.get("name", USUAL_VARIANTS[slot])
         merged[slot] = deepcopy(dict(table)) if other_variant else _merge_keys(below, table)
     return merged
 
@@ -77,10 +74,8 @@ def differences(there: Mapping[str, Any], given: Mapping[str, Any], settings: Se
     ``differing`` (default: all); "" without any."""
     found = []
     for slot, key in differing(there, given) if settings is None else settings:
-        first, second = (
-            one if len(one) <= _LONGEST_VALUE else f"{one[:_LONGEST_VALUE]}…"
-            for one in (_shown(table, slot, key) for table in (there, given))
-        )
+        shown = (next(map(repr, _value(table, slot, key)), "not set") for table in (there, given))
+        first, second = (one if len(one) <= _LONGEST_VALUE else f"{one[:_LONGEST_VALUE]}…" for one in shown)
         found.append(f"{slot}.{key} is {first} there, {'given ' if key in given.get(slot, {}) else 'and here '}{second}")
     more = f", and {len(found) - _MOST_DIFFERENCES} more" if len(found) > _MOST_DIFFERENCES else ""
     return "; ".join(found[:_MOST_DIFFERENCES]) + more
@@ -90,10 +85,6 @@ def _value(table: Mapping[str, Any], slot: str, key: str) -> tuple[Any, ...]:
     """Return (value,) of a setting, for comparison; () if it is not set."""
     keys = table.get(slot, {})
     return (keys[key],) if key in keys else ()
-
-
-def _shown(table: Mapping[str, Any], slot: str, key: str) -> str:
-    return next(map(repr, _value(table, slot, key)), "not set")
 
 
 def apply_overrides(table: Mapping[str, Any], overrides: Sequence[str]) -> Table:
@@ -127,22 +118,18 @@ def named_variants(overrides: Sequence[str]) -> dict[str, str]:
 
 def choose_variant(table: Mapping[str, Any], slot: str, name: str) -> Table:
     """Return the table with ``name`` in ``slot``; other keys stay only with the same variant. ConfigError: it has none."""
-    if slot not in VARIANT_SLOTS:
+    if slot not in USUAL_VARIANTS:
         raise ConfigError(
-            f"[{slot}] does not choose a variant{nearest(slot, VARIANT_SLOTS)}; allowed: {', '.join(VARIANT_SLOTS)}"
+            f"[{slot}] does not choose a variant{nearest(slot, USUAL_VARIANTS)}; allowed: {', '.join(USUAL_VARIANTS)}"
         )
     result = deepcopy(dict(table))
     keys = result.get(slot, {})
-    result[slot] = {**keys, "name": name} if _variant_of(slot, keys) == name else {"name": name}
+    result[slot] = {**keys, "name": name} if keys.get("name", USUAL_VARIANTS[slot]) == name else {"name": name}
     return result
 
 
-def _variant_of(slot: str, keys: Mapping[str, Any]) -> Any:
-    return keys.get("name", USUAL_VARIANTS[slot])
-
-
 def _names_variant(keys: Sequence[str], value: object) -> bool:
-    return keys[0] in VARIANT_SLOTS and list(keys[1:]) == ["name"] and isinstance(value, str)
+    return keys[0] in USUAL_VARIANTS and list(keys[1:]) == ["name"] and isinstance(value, str)
 
 
 def _merge_keys(below: Mapping[str, Any], over: Mapping[str, Any]) -> Table:

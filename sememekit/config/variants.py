@@ -35,7 +35,7 @@ def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callabl
     """The class behind ``name``: a key of ``table``, an entry point, or ``package.module:Class`` (working folder included).
 
     ``kind`` is "decoder", "encoder", "task", ...; ``is_one`` checks whether a custom class is of this kind (default: checks its
-    methods). A victim may be any function. Raises ConfigError for an unknown name and for code of another kind."""
+    methods). Raises ConfigError for an unknown name and for code of another kind."""
     if not isinstance(name, str):  # a file may hold anything there
         raise ConfigError(f"the name of a {kind} is a text, given {name!r:.60}; allowed: {', '.join(sorted(table))}")
     target = table.get(name, name)
@@ -51,31 +51,11 @@ def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callabl
     module_name, _, class_name = target.partition(":")
     if not all(part.isidentifier() for part in [*module_name.split("."), class_name]):
         raise ConfigError(f"{kind} {name!r}: expected package.module:Class, such as my_lab.layers:Mine")
-    if target == name and (here := os.getcwd()) not in sys.path and "" not in sys.path:
-        # Behind everything that is installed, and for good: what it imports later, and worker processes, need it too.
-        sys.path.append(here)
-    try:
-        found = import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not (module_name == error.name or module_name.startswith(error.name + ".")):
-            raise ConfigError(f"{kind} {name!r}: its module needs {error.name!r}, which cannot be imported here") from error
-        meant = f"; write {module_name.removesuffix('.py')}:{class_name}" if module_name.endswith(".py") else ""
-        raise ConfigError(
-            f"{kind} {name!r}: no module named {module_name!r} can be imported from here; it may lie in the working folder "
-            f"or be installed{meant}"
-        ) from None
-    except Exception as error:
-        raise ConfigError(
-            f"{kind} {name!r}: importing {module_name!r} failed with {type(error).__name__}: {error}; --debug shows where"
-        ) from error
-    if class_name not in vars(found):
-        where = getattr(found, "__file__", None) or "a part of Python"
-        raise ConfigError(f"{kind} {name!r}: module {module_name!r} ({where}) has no class {class_name!r}")
-    variant = getattr(found, class_name)
+    variant = imported(f"{kind} {name!r}", target, "class", typed=target == name)
     if name in table:
         return variant
     methods = _METHODS.get(kind, ())
-    fits = callable(variant) if kind == "victim" else isclass(variant) and all(hasattr(variant, name) for name in methods)
+    fits = isclass(variant) and all(hasattr(variant, name) for name in methods)
     if not (fits if is_one is None else is_one(variant)):
         described = f"the class {variant.__name__}" if isclass(variant) else f"a {type(variant).__name__}"
         raise ConfigError(
@@ -83,6 +63,33 @@ def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callabl
             + (f" with {', '.join(methods)}" if methods else f" of a {kind}")
         )
     return variant
+
+
+def imported(what: str, target: str, sort: str, *, typed: bool = True) -> Any:
+    """Import ``package.module:NAME``, if ``typed`` also from the working folder. ``what`` opens the message of an error, and
+    ``sort`` says what NAME is. Raises ConfigError: it cannot be imported."""
+    module_name, _, name = target.partition(":")
+    if typed and (here := os.getcwd()) not in sys.path and "" not in sys.path:
+        # Behind everything that is installed, and for good: what it imports later, and worker processes, need it too.
+        sys.path.append(here)
+    try:
+        found = import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise ConfigError(f"{what}: its module needs {error.name!r}, which cannot be imported here") from error
+        meant = f"; write {module_name.removesuffix('.py').replace('/', '.')}:{name}" if module_name.endswith(".py") else ""
+        raise ConfigError(
+            f"{what}: no module named {module_name!r} can be imported from here; it may lie in the working folder or be "
+            f"installed{meant}"
+        ) from None
+    except (Exception, SystemExit) as error:
+        raise ConfigError(
+            f"{what}: importing {module_name!r} failed with {type(error).__name__}: {error}; --debug shows where"
+        ) from error
+    if name not in vars(found):
+        where = getattr(found, "__file__", None) or "a part of Python"
+        raise ConfigError(f"{what}: module {module_name!r} ({where}) has no {sort} {name!r}")
+    return getattr(found, name)
 
 
 def installed_variants(kind: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """The interface of all engines."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self, TypeVar
@@ -12,8 +12,7 @@ from sememekit.errors import ConfigError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-LOOK_EVERY: Final = 0.2
-"""Seconds between checks of work in other processes."""
+LOOK_EVERY: Final = 0.2  # seconds between checks of work in other processes
 
 
 class Engine(ABC):
@@ -23,18 +22,14 @@ class Engine(ABC):
             for index, result in engine.map(len, ["a", "bc"]):
                 ...
 
-    Files are passed by path, so every machine must see the folders under the same names.
-
-    Attributes:
-        starts_slowly: whether each call waits for a machine; ``map`` then groups items, one group for each worker.
-        fresh: whether each call has a separate process."""
+    Files are passed by path, so every machine must see the folders under the same names. ``starts_slowly``: each call waits for
+    a machine, so ``map`` groups items, one group for each worker. ``fresh``: each call has a separate process."""
 
     starts_slowly: ClassVar[bool] = False
     fresh: ClassVar[bool] = False
 
     def __init__(self, options: str, num_workers: int, folder: Path) -> None:
-        """``options`` is the text after the name and a colon; ``folder`` is for files of the engine. Raises ConfigError:
-        unknown options, or a missing package."""
+        """``options``: the text behind the colon; ``folder``: for its files. ConfigError: unknown options, or no package."""
         self.options, self.num_workers, self.folder = options, num_workers, folder
 
     @abstractmethod
@@ -80,8 +75,7 @@ class Engine(ABC):
     def in_order(
         self, work: Callable[[Item], Result], items: Sequence[Item], report: Callable[[int], None] = lambda known: None
     ) -> Iterator[Result]:
-        """Return the results in the order of the items; ``report`` is called with the number of known results. Raises as
-        ``map``."""
+        """Return the results in the order of the items; ``report`` gets the number of known results. Raises as ``map``."""
         waiting: dict[int, Result] = {}
         following = 0
         for known, (index, result) in enumerate(self.map(work, items), start=1):
@@ -96,17 +90,6 @@ def call_each(work: Callable[[Item], Result], items: Sequence[Item], trust: Any)
     """Return the results of some items, in another process with the same trusted code."""
     with trusting_code(True if trust is None else trust):
         return [work(item) for item in items]
-
-
-def read_options(name: str, text: str) -> Mapping[str, str]:
-    """Read ``key=value,...`` into a table. Raises ConfigError for another form."""
-    table = {}
-    for part in filter(None, text.split(",")):
-        key, equals, value = part.partition("=")
-        if not equals or not key:
-            raise ConfigError(f"--engine {name}:{text}: expected KEY=VALUE with commas between, given {part!r}")
-        table[key] = value
-    return table
 
 
 def engine_of(spec: str) -> tuple[type[Engine], str]:

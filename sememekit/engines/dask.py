@@ -10,8 +10,7 @@ from sememekit.engines.base import Engine, Result
 from sememekit.errors import ConfigError, EngineError
 from sememekit.files import needed
 
-_PATIENCE: Final = "10s"
-"""Timeout of a scheduler."""
+_PATIENCE: Final = "10s"  # timeout of a scheduler
 
 
 @final

@@ -7,14 +7,12 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, ClassVar, Final, final
 
-from sememekit.engines.base import Engine, Result, read_options
+from sememekit.engines.base import Engine, Result
 from sememekit.errors import ConfigError, EngineError
 from sememekit.files import needed
 
-_LOOK_EVERY: Final = 0.5
-"""Seconds between checks of the jobs; submitit queries Slurm less often."""
-_PATIENCE: Final = 5.0
-"""Seconds for cancelled jobs to end."""
+_LOOK_EVERY: Final = 0.5  # seconds between checks of the jobs; submitit queries Slurm less often
+_PATIENCE: Final = 5.0  # seconds for cancelled jobs to end
 
 
 @final
@@ -30,7 +28,7 @@ class Slurm(Engine):
     def __init__(self, options: str, num_workers: int, folder: Path) -> None:
         super().__init__(options, num_workers, folder)
         submitit = needed("submitit", "--engine slurm", "sememekit[slurm]")
-        table = dict(read_options("slurm", options))
+        table = _options_in(options)
         cluster = table.pop("cluster", "slurm")
         self._killed = submitit.core.utils.UncompletedJobError
         try:
@@ -41,22 +39,19 @@ class Slurm(Engine):
         self._jobs: dict[Any, Future[Any]] = {}
         self._held = threading.Lock()
         self._ended = threading.Event()
-        self._watcher: threading.Thread | None = None
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._watcher.start()
 
     def submit(self, work: Callable[..., Result], *arguments: Any) -> Future[Result]:
         future = Future[Result]()
         future.set_running_or_notify_cancel()
         with self._held:  # threads of a command share an engine
             self._jobs[self._executor.submit(Call(work), *arguments)] = future
-            if self._watcher is None:
-                self._watcher = threading.Thread(target=self._watch, daemon=True)
-                self._watcher.start()
         return future
 
     def close(self) -> None:
         self._ended.set()
-        if self._watcher is not None:
-            self._watcher.join()
+        self._watcher.join()
         for job in self._jobs:
             job.cancel()
         end = time.monotonic() + _PATIENCE
@@ -96,6 +91,17 @@ class Call:
         return submitit.helpers.DelayedSubmission(self, *arguments)
 
     __submitit_checkpoint__ = checkpoint
+
+
+def _options_in(text: str) -> dict[str, str]:
+    """Read ``key=value,...`` into a table. Raises ConfigError for another form."""
+    table = {}
+    for part in filter(None, text.split(",")):
+        key, equals, value = part.partition("=")
+        if not equals or not key:
+            raise ConfigError(f"--engine slurm:{text}: expected KEY=VALUE with commas between, given {part!r}")
+        table[key] = value
+    return table
 
 
 def _value(text: str) -> Any:

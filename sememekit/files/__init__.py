@@ -2,7 +2,7 @@
 
 import warnings
 
-from sememekit.files.lock import sole_writer
+from sememekit.files.lock import LOCK, sole_command, sole_writer
 from sememekit.files.outputs import (
     CARD,
     CLUSTERS,

@@ -6,11 +6,13 @@ import socket
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from sememekit.files.writing import naming
+
+LOCK: Final = ".lock"  # the lock of the folder of a run, a sweep or a quickstart
 
 
 @contextmanager
@@ -31,6 +33,12 @@ def sole_writer(file: Path, busy: Callable[[str], Exception]) -> Iterator[None]:
             yield
         finally:
             _let_go(stream.fileno())
+
+
+def sole_command(folder: Path, by: str, error: Callable[[str], Exception]) -> AbstractContextManager[None]:
+    """Hold the lock of a folder; ``error`` makes the error of a second command, where another ``by`` holds it."""
+    advice = "wait until it has ended, or choose another --out"
+    return sole_writer(folder / LOCK, lambda holder: error(f"{folder} is being written by another {by} ({holder}); {advice}"))
 
 
 def _opened(file: Path) -> BinaryIO:

@@ -45,9 +45,11 @@ CARD: Final = Kind(
 OVERLAY: Final = Kind("an overlay as 'lookup --change' writes it", lambda head: head.startswith(b"# sememekit overlay "))
 
 
-def check_output(path: Path | str, kind: Kind) -> None:
+def check_output(path: Path | str | None, kind: Kind) -> None:
     """Refuse an output that would replace anything but an empty file or an earlier file of its kind, or whose folder is missing
-    or cannot be written. Raises ConfigError."""
+    or cannot be written. None: nothing is written. Raises ConfigError."""
+    if path is None:
+        return
     path = Path(path)
     folder = path.parent
     if not folder.exists():
@@ -76,8 +78,7 @@ def check_output(path: Path | str, kind: Kind) -> None:
 def write_output(path: Path | str, content: bytes, kind: Kind) -> None:
     """Write an output file atomically, through links; see :func:`check_output` for what it replaces.
 
-    Temporary files of killed processes beside it are removed. Raises ConfigError as ``check_output``. Raises OSError: it cannot
-    be written; the old content stays."""
+    Temporary files of killed processes beside it are removed. Raises OSError: it cannot be written; the old content stays."""
     check_output(path, kind)
     target = Path(path).resolve()
     remove_leftovers(target.parent, f".{target.name}.", ".writing")

@@ -11,12 +11,13 @@ from sememekit.files.packages import needed
 
 BLOCK: Final = 1 << 20
 _MOST_MEMORY: Final = 1 << 30  # memory limit for xz archives
+_ZSTD: Final = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"  # the module, or its backport
 
 _UNPACKERS: Final[dict[str, Callable[[], Any]]] = {
     ".xz": lambda: lzma.LZMADecompressor(memlimit=_MOST_MEMORY),
     ".bz2": bz2.BZ2Decompressor,
     ".gz": lambda: zlib.decompressobj(zlib.MAX_WBITS | 16),
-    ".zst": lambda: _zstd().ZstdDecompressor(),
+    ".zst": lambda: needed(_ZSTD, "reading .zst", "sememekit[remote]").ZstdDecompressor(),
 }
 
 PACKED: Final = tuple(_UNPACKERS)  # suffixes of readable compressed files
@@ -47,6 +48,7 @@ def unpack_blocks(packing: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
     CutArchiveError, and ConfigError where .zst needs a package that is absent."""
     make = _UNPACKERS[packing]
     decoder = make()
+    damage = (lzma.LZMAError, zlib.error, OSError, EOFError, getattr(sys.modules.get(_ZSTD), "ZstdError", EOFError))
     for block in blocks:
         data = block
         while data:
@@ -56,7 +58,7 @@ def unpack_blocks(packing: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
                 decoder = make()
             try:
                 yield from _plain_blocks(decoder, data)
-            except (lzma.LZMAError, zlib.error, OSError, EOFError, _zstd_error()) as error:
+            except damage as error:
                 raise DamagedArchiveError(str(error)) from None
             data = decoder.unused_data
     if not decoder.eof:
@@ -72,15 +74,3 @@ def _plain_blocks(decoder: Any, data: bytes) -> Iterator[bytes]:
         more = bool(data) or len(plain) == BLOCK or not getattr(decoder, "needs_input", True)
         if decoder.eof or not more:
             return
-
-
-def _zstd() -> Any:
-    """The module of Python 3.14, or its backport. Raises ConfigError: it is not installed."""
-    module = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
-    return needed(module, "reading .zst", "sememekit[remote]")
-
-
-def _zstd_error() -> type[Exception]:
-    """Return the error class for damaged .zst files, or one that is never raised."""
-    module = sys.modules.get("compression.zstd") or sys.modules.get("backports.zstd")
-    return module.ZstdError if module is not None else lzma.LZMAError

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -22,8 +22,7 @@ _NO_SYNC_OF_FOLDERS: Final = (errno.EACCES, errno.EPERM, errno.EBADF, errno.EINV
 def sync_to_disk(path: Path) -> None:
     """Wait until a file, or the renames inside a folder, are on the disk.
 
-    Windows opens no folder, and some file systems sync none; there a rename is as durable as the system makes it. Raises
-    OSError: the file cannot be synced."""
+    Windows and some file systems sync no folder; there a rename is as durable as they make it. Raises OSError: of a file."""
     is_folder = path.is_dir()
     try:  # Windows syncs a file that is open for writing only
         handle = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
@@ -36,9 +35,19 @@ def sync_to_disk(path: Path) -> None:
             raise
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file and wait until it is on the disk. Raises OSError with the name of the file, also where the disk is full."""
-    _write_pieces(path, [content])
+def write_bytes(path: Path, content: bytes | Iterable[bytes | memoryview]) -> str:
+    """Write a new file, perhaps in pieces, wait until it is on the disk, and return its SHA-256. A file in its place is removed
+    first. Raises OSError with the name of the file, also where the disk is full."""
+    digest, only_new = hashlib.sha256(), os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
+    path.unlink(missing_ok=True)
+    # A link is never followed, since in somebody else's folder it may lead to any file of the user.
+    with naming(path), os.fdopen(os.open(path, only_new, 0o666), "wb") as stream:
+        for piece in [content] if isinstance(content, bytes) else content:
+            digest.update(piece)
+            stream.write(piece)
+        stream.flush()
+        os.fsync(stream.fileno())
+    return digest.hexdigest()
 
 
 @contextmanager
@@ -50,14 +59,6 @@ def naming(path: Path) -> Iterator[None]:
         if error.errno is not None and error.filename is None:  # a text alone stays as it is
             error.filename = str(path)
         raise
-
-
-def new_file(path: Path) -> BinaryIO:
-    """Open a file that did not exist before, for writing. A file in its place is removed first. A link is never followed, since
-    in somebody else's folder it may lead to any file of the user. Raises OSError with the name of the file."""
-    with suppress(FileNotFoundError):
-        path.unlink()
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666), "wb")
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -92,30 +93,16 @@ def write_folder(folder: Path, contents: Mapping[str, bytes | Iterable[bytes | m
     """Write a folder of files with a manifest of their SHA-256, atomically.
 
     The content of a file may come in pieces, held one at a time. The files are written into a hidden folder beside the final
-    one and synced; one rename makes them visible. Leftovers of killed processes are removed first, even with the same PID,
-    which is common in containers."""
+    one and synced; one rename makes them visible. Leftovers of killed processes are removed first, even of this PID."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = folder.with_name(f".{folder.name}.writing-{os.getpid()}")
     remove_leftovers(folder.parent, f".{folder.name}.writing-", "")
     temporary.mkdir()
-    pieces = {name: [content] if isinstance(content, bytes) else content for name, content in contents.items()}
-    hashes = {name: _write_pieces(temporary / name, each) for name, each in pieces.items()}
+    hashes = {name: write_bytes(temporary / name, content) for name, content in contents.items()}
     write_bytes(temporary / manifest, to_json(hashes))
     sync_to_disk(temporary)
     os.rename(temporary, folder)
     sync_to_disk(folder.parent)
-
-
-def _write_pieces(path: Path, pieces: Iterable[bytes | memoryview]) -> str:
-    """Write a file as ``write_bytes`` does, and give back its SHA-256."""
-    digest = hashlib.sha256()
-    with naming(path), new_file(path) as stream:
-        for piece in pieces:
-            digest.update(piece)
-            stream.write(piece)
-        stream.flush()
-        os.fsync(stream.fileno())
-    return digest.hexdigest()
 
 
 def remove_leftovers(folder: Path, before: str, after: str) -> None:

@@ -1,8 +1,7 @@
 """Attack a classifier, here or with its examples divided among the processes of an engine.
 
 Like the command, each process opens victim, substitutes and constraints for all examples, and attacks a share of the examples.
-So each result depends on its example alone. Results are appended to ``OUT/.parts/NUMBER.jsonl`` line by line; the lines of a
-lost process are kept."""
+So each result depends on its example alone. Results are lines of ``OUT/.parts/NUMBER.jsonl``, kept if a process is lost."""
 
 import json
 import os
@@ -33,8 +32,7 @@ from sememekit.signals import StopRequest, stop_signals
 
 _SHARES: Final = ".parts"
 _STOP: Final = "stop"
-_EXAMPLES: Final = 32
-"""Number of examples of a share, which bounds the waiting time for a slow process."""
+_EXAMPLES: Final = 32  # number of examples of a share, which bounds the waiting time for a slow process
 
 
 class AttackCall(NamedTuple):
@@ -60,9 +58,8 @@ class AttackCall(NamedTuple):
             check_parts(plan, language_model=bool(self.language_model))
             with opening(Path(self.data), DataError):  # a wrong name is told before the victim is opened
                 os.stat(self.data)
-            settings = plan.attack.model_dump(include={"batch_size", "segmenter", "lexicon"})
-            settings |= {"which": self.which, "device": self.device, "logits": self.logits}
-            named = open_victim(self.victim, labels=self.labels, **settings)
+            where: dict[str, Any] = {"which": self.which, "device": self.device}
+            named = open_victim(self.victim, plan.attack, labels=self.labels, logits=self.logits, **where)
             nats = AttackLanguageModel(self.language_model, self.device) if self.language_model else None
         examples, file = read_examples(Path(self.data), named.kind)
         chosen = choose_examples(examples, plan.attack.limit, plan.attack.sample, plan.attack.seed)
@@ -85,24 +82,18 @@ class Share(NamedTuple):
         Raises DataError: the data differ from the data of the command."""
         os.chdir(self.call.folder)
         with redirect_stdout(sys.stderr):  # what a victim prints is no result
-            return self._attack(_opened(self.call))
-
-    def _attack(self, opened: AttackParts) -> tuple[int, int]:
-        if opened.data.sha256 != self.sha256:
-            raise DataError(f"{self.call.data}: changed while the attack ran; start anew with another --out")
-        done = whole_results(self.path)
-        victim = opened.engine.victim
-        before = victim.texts_asked, victim.calls
-        left = [example for example in opened.chosen if example.index in set(self.numbers) - set(done)]
-        for result in opened.engine.run(left, self.path.with_name(_STOP).exists):
-            append_result(self.path, result)
+            opened = _opened(self.call)
+            if opened.data.sha256 != self.sha256:
+                raise DataError(f"{self.call.data}: changed while the attack ran; start anew with another --out")
+            victim, missing = opened.engine.victim, set(self.numbers) - set(whole_results(self.path))
+            before = victim.texts_asked, victim.calls
+            left = [example for example in opened.chosen if example.index in missing]
+            for result in opened.engine.run(left, self.path.with_name(_STOP).exists):
+                append_result(self.path, result)
         return victim.texts_asked - before[0], victim.calls - before[1]
 
 
-@lru_cache(maxsize=1)
-def _opened(call: AttackCall) -> AttackParts:
-    """The open attack of this process, opened once."""
-    return call.open()
+_opened = lru_cache(maxsize=1)(AttackCall.open)  # the attack of this process
 
 
 def run_on_engine(
@@ -177,20 +168,14 @@ def attack(
 ) -> AttackReport:
     """Attack a classifier: success rate, queries and changes, with intervals.
 
-    Args:
-        victim: a run folder, ``hf:PATH``, ``module:name`` or a file of joblib or pickle; see ``open_victim``.
-        data: labelled texts; see ``read_examples``.
-        table: goal, search, candidates, constraints and attack, as a recipe has them.
-        logits: the victim gives logits.
-        language_model: a run for constraints that need one, and for the perplexity of the changed texts.
-        judge: a second classifier, named as a victim, whose labels of the changed texts are a proxy of validity.
-        resume: continue the attack in ``out``; arguments must agree with the stored ones.
-        trust_code: import code that is named only in folders.
-        workers, engine: number of processes, and where they run, as in ``--engine``.
-        asked_to_stop: whether a signal came (default: signals are watched here).
+    ``victim`` is named as for ``open_victim``; so is ``judge``, a second classifier, whose labels of the changed texts are a
+    proxy of validity. ``logits``: the victim gives logits. ``data`` has labelled texts for ``read_examples``, ``table`` goal,
+    search, candidates, constraints and attack, as a recipe has them. ``language_model``: a run for constraints that need one,
+    and for the perplexity of the changed texts. ``resume`` continues the attack in ``out``; arguments must agree with the
+    stored ones. ``trust_code`` imports code that is named only in folders. ``workers`` processes run on ``engine``.
+    ``asked_to_stop``: whether a signal came (default: signals are watched here).
 
-    Raises:
-        ConfigError, DataError, CheckpointError: something cannot be used, or the victim failed on every example."""
+    Raises ConfigError, DataError, CheckpointError: something cannot be used, or the victim failed on every example."""
     if out is None:
         raise ConfigError("attack needs --out DIR, a folder for the results")
     engine_of(engine)  # a wrong name is told before the victim is opened
@@ -198,8 +183,7 @@ def attack(
     if folder is None:
         AttackFolder.check_free(out)  # and so is a folder that is taken
     else:
-        named_here = code_names({"victim": {"name": victim}, "plan": table or {}})
-        folder.refuse_code(named_here.values(), trust=trust_code)
+        folder.refuse_code(code_names({"victim": {"name": victim}, "plan": table or {}}).values(), trust=trust_code)
     stored: Mapping[str, Any] = folder.identity if folder is not None else {}  # of a resumed attack: for what is not given
     before = stored.get("victim", {})
     name = victim or before.get("name")

@@ -11,8 +11,7 @@ from sememekit.sememes import SememeGraph, Side, build_graph, graph_statistics, 
 from sememekit.sememes.statistics import GraphReport, LexiconUse, source_remarks
 from sememekit.text.scripts import traditional_hint
 
-LEAST_COVERAGE = 0.2
-"""Token coverage below which a lexicon is probably of another language."""
+LEAST_COVERAGE = 0.2  # token coverage below which a lexicon is probably of another language
 
 
 def build_sememe_graph(
@@ -29,10 +28,8 @@ def build_sememe_graph(
 ) -> GraphReport:
     """Build the sememe graph of a prepared-data folder's vocabulary and write it; arguments as ``build-sememe-graph --help``.
 
-    Raises:
-        ConfigError: no source, a source without a format, or another kind of file at ``out``.
-        DataError: a lexicon or the folder cannot be read.
-        GraphError: the graph cannot be built."""
+    Raises ConfigError: no source, a source without a format, or another kind of file at ``out``. Raises DataError: a lexicon or
+    the folder cannot be read. Raises GraphError: the graph cannot be built."""
     sources = [sources] if isinstance(sources, str) else sources
     if not sources:
         raise ConfigError("build-sememe-graph: name at least one lexicon, as in --source open or --source hownet2000:PATH")

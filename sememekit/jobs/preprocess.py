@@ -36,9 +36,8 @@ def preprocess(
         lexicon_words: the words of the segmenter, in place of ``settings.lexicon``.
         progress: its stages are ``hash``, ``shards`` and ``encode``.
 
-    Raises:
-        ConfigError: for settings that do not fit.
-        DataError: unusable sources, with file and line, or an output folder with other content."""
+    Raises ConfigError: settings that do not fit. Raises DataError: unusable sources, with file and line, or an output folder
+    with other content."""
     if not isinstance(settings, PreprocessSettings):
         settings = read_settings(PreprocessSettings, settings or {}, "the settings of preprocess")
     given = read_given_words(settings.vocabulary) if settings.vocabulary is not None else None

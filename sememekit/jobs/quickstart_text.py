@@ -22,11 +22,9 @@ MONTH_SHARE, LARGEST_FILE = 0.34, 2_000_000
 """Default share of the month, and default bytes of a user's text: about the same number of words."""
 
 LEAST_LINES, LEAST_WORDS = 60, 1000
-"""Least lines of a user's text, since every twentieth is for validation and every twentieth for the test; and least words of
-the training split, to fill some batches."""
+"""Least lines of a user's text, of which a tenth is held out, and least words of the training split, to fill some batches."""
 
-LEAST_CHARACTERS, MOST_CHARACTERS = 30_000, 160_000
-"""Characters of the training text of the lattice model."""
+LEAST_CHARACTERS, MOST_CHARACTERS = 30_000, 160_000  # characters of the training text of the lattice model
 
 _LONGEST_SENTENCE, _HELD_OUT = 60, 300
 """Longest sentences of the lattice model in characters, and held-out sentences: half for validation, half to segment."""
@@ -128,8 +126,7 @@ def _sentences(drawn: Drawn, segmenter: str) -> Iterator[list[str]]:
 
 
 def prepare_characters(out: Path, drawn: Drawn, segmenter: str) -> tuple[PreparedData | None, str]:
-    """Prepare the data of the lattice model, characters without blanks, and the sentences to segment, ``text/gold.txt``. Return
-    the data, or None and the reason."""
+    """Prepare characters for the lattice model, and sentences to segment (``text/gold.txt``); return the data, or a reason."""
     held_out: list[list[str]] = []
     train: list[str] = []
     size = 0

@@ -30,8 +30,7 @@ def reproduce(
 ) -> list[ClaimResult]:
     """Run claims from text to verdict; arguments as ``reproduce run --help``.
 
-    Raises ConfigError: an unknown claim, or one without a small protocol. Raises DataError: no corpora. Others as
-    ``run_trials``."""
+    Raises ConfigError: an unknown claim, or one without a small protocol. Raises DataError: no corpora. See ``run_trials``."""
     trials = trials_of(names, out, root, seeds, tiny)
     numbers = {trial.name: number for number, trial in enumerate(trials, start=1)}
 
@@ -120,11 +119,8 @@ def trials_of(
             )
     if must_exist and not folder.is_dir():
         raise DataError(f"no folder {str(folder)!r} of corpora; name the folder with --root DIR, or in SEMEMEKIT_DATA")
-    found = {
-        trial.name: trial
-        for _, file, claim in chosen
-        for trial in steps_of(file, claim, out, folder.absolute(), seeds or 0, tiny)
-    }
+    steps = (steps_of(file, claim, out, folder.absolute(), seeds or 0, tiny) for _, file, claim in chosen)
+    found = {trial.name: trial for trials in steps for trial in trials}
     return sorted(found.values(), key=lambda trial: trial.seed)
 
 

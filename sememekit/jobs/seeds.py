@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,8 +23,7 @@ from sememekit.training.checkpoint import seed_runs
 from sememekit.training.snapshots import read_json
 
 SEEDS: Final = "seeds.json"
-JOBS: Final = 2
-"""Default number of processes at a time; each computes with one thread."""
+JOBS: Final = 2  # default number of processes at a time; each computes with one thread
 _TRAINED_ALIKE: Final = ("task", "encoder", "decoder", "optimizer", "schedule")
 """Slots of a plan that decide the model; other slots have paths and running settings."""
 
@@ -65,12 +64,10 @@ def train_seeds(
 ) -> SeedsReport:
     """Train one plan with several seeds into ``out/seed-N``; also writes ``out/seeds.json``.
 
-    Args:
-        table, on_remark, should_stop: as ``train`` takes them. With ``resume`` the table must agree with the runs.
-        jobs, engine: number of parallel processes, and where they run, as in ``--engine``.
-        resume: continue runs that have begun, and begin the others with the same plan. Finished seeds of earlier calls with the
-            same plan stay in the report; others are left out with a remark.
-        progress, on_report: as in ``train_all``.
+    ``table``, ``on_remark`` and ``should_stop`` are as ``train`` takes them, ``progress`` and ``on_report`` as in
+    ``train_all``; ``jobs`` processes run in parallel on ``engine``. ``resume`` continues runs that have begun, with which the
+    table must agree, and begins the others with the same plan. Finished seeds of earlier calls with the same plan stay in the
+    report; others are left out with a remark.
 
     Raises ConfigError: a bad table. Raises CheckpointError: a run exists, or there is none to resume. Raises errors of
     ``train`` for the first seed that failed, with its folder; the other seeds were stopped with checkpoints."""
@@ -96,8 +93,7 @@ def train_seeds(
     if not resume:
         sources_of(read_plan(whole, "the plan"))  # what every seed lacks is told before there is a folder
     tables = {f"seed-{seed}": _with_seed(table if seed in begun else whole, seed) for seed in seeds}
-    with ExitStack() as held:
-        asked_to_stop = should_stop or held.enter_context(stop_signals(patient=True))
+    with stop_signals(patient=True) if should_stop is None else nullcontext(should_stop) as asked_to_stop:
         if not resume:
             out.mkdir(parents=True, exist_ok=True)
             replace_file(kept, sealed(_report(out, whole, (), ())))

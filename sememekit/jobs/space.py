@@ -12,8 +12,7 @@ from sememekit.errors import ConfigError
 
 Value = float | int | bool | str
 _RANGE = re.compile(r"(log:)?([^.,]+(?:\.\d[^.,]*)?)\.\.([^,]+)")
-_MOST_COMBINATIONS = 100_000
-"""More combinations are not enumerated, since a sweep of affordable length hardly repeats one."""
+_MOST_COMBINATIONS = 100_000  # more combinations are not enumerated, since a sweep of affordable length hardly repeats one
 _SYNTAX = "KEY=a,b,c for values, KEY=LOW..HIGH for a range, KEY=log:LOW..HIGH for one whose logarithm is drawn"
 
 
@@ -110,9 +109,5 @@ def _value(key: str, text: str) -> Value:
 
 def overrides_of(settings: Mapping[str, Value]) -> list[str]:
     """Return ``--set`` arguments with exact numbers."""
-    said = {True: "true", False: "false"}
-    return [
-        f"{part}={said[value] if isinstance(value, bool) else value}"
-        for key, value in settings.items()
-        for part in key.split(",")
-    ]
+    texts = {key: str(value).lower() if isinstance(value, bool) else value for key, value in settings.items()}
+    return [f"{part}={text}" for key, text in texts.items() for part in key.split(",")]

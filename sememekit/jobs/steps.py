@@ -15,8 +15,7 @@ from sememekit.engines.base import Engine
 from sememekit.errors import ConfigError, EngineError, TrainingError
 from sememekit.signals import STOPPED, Stopped
 
-_LOOK_EVERY: Final = 0.1
-"""Seconds between checks of a running command."""
+_LOOK_EVERY: Final = 0.1  # seconds between checks of a running command
 
 
 class Ended(NamedTuple):
@@ -30,7 +29,7 @@ class Ended(NamedTuple):
 
 
 def call(
-    step: Step, stopping: Callable[[], bool], environment: Mapping[str, str], spent: list[float], engine: Engine | None = None
+    step: Step, spent: list[float], stopping: Callable[[], bool], environment: Mapping[str, str], engine: Engine | None = None
 ) -> str:
     """Run a subcommand, append its CPU seconds to ``spent``, and return its stdout, even if a signal came just before its end.
     Raises Stopped: a signal ended it."""
@@ -66,8 +65,7 @@ def _on_engine(engine: Engine, step: Step, environment: Mapping[str, str], asked
 
 
 def run_there(step: Step, environment: Mapping[str, str], stop: Path, folder: str) -> Ended:
-    """Run the command of a step in a process of an engine, with paths relative to ``folder``; a training of a lost process
-    continues."""
+    """Run the command of a step in a process of an engine, with paths relative to ``folder``; a lost training continues."""
     os.chdir(folder)
     words = step.words
     if step.kind == "train" and "--resume" not in words and (step.made / "plan.json").is_file():

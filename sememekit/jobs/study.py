@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     from sememekit.tasks.base import PrimaryMetric
 
 STUDY: Final = "study.db"
-_STARTUP: Final = 4
-"""First trials, which are random and never pruned."""
-_WARM_UP: Final = 1
-"""Epochs of a trial in which it is not pruned."""
+_STARTUP: Final = 4  # first trials, which are random and never pruned
+_WARM_UP: Final = 1  # epochs of a trial in which it is not pruned
 
 
 class TrialReport(Record):
@@ -77,15 +75,9 @@ def stored_in(path: Path) -> Iterator[None]:
 class Study:
     """The trials of one sweep, in ``OUT/study.db``; lower figures are better, scores are negated.
 
-    Args:
-        out: the folder of the sweep.
-        table: the plan without the swept settings.
-        spaces: the swept settings.
-        seed: random seed of the proposals.
-        trials, cpu_seconds: the budget: one of them is set, the other is None.
-        pruning: stop trials that are worse than the median of the others at the same epoch.
-
-    Raises ConfigError: Optuna is not installed."""
+    ``table`` is the plan without the swept settings (``spaces``), ``seed`` the seed of the proposals. The budget is ``trials``
+    or ``cpu_seconds``; the other is None. ``pruning`` stops trials that are worse than the median of the others at the same
+    epoch. Raises ConfigError: Optuna is not installed."""
 
     def __init__(
         self,
@@ -144,8 +136,7 @@ class Study:
         self, jobs: int, engine: str, progress: Progress, stopping: Callable[[], bool], on_trial: Callable[[TrialReport], None]
     ) -> bool:
         """Train until the budget is spent, ``jobs`` trials at a time on ``engine``; return whether a signal came. Raises
-        DataError, CheckpointError: of a trial; the others were stopped with checkpoints. Raises TrainingError: a process died.
-        """
+        DataError, CheckpointError: of a trial; others were stopped with checkpoints. Raises TrainingError: a process died."""
         unfinished = self._unfinished()
         with Trainings(engine, jobs, self.out) as trainings:
 

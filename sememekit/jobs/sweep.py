@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from sememekit.config import Record, apply_overrides, differences
 from sememekit.engines.base import engine_of
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import read_object, replace_file, sole_writer, to_json
+from sememekit.files import read_object, replace_file, sole_command, to_json
 from sememekit.jobs.recipes import toml_text
 from sememekit.jobs.space import overrides_of, read_spaces
 from sememekit.jobs.study import STUDY, Study, TrialReport, import_optuna
@@ -18,7 +18,6 @@ from sememekit.runs.plan import read_plan
 from sememekit.signals import stop_signals
 
 SETTINGS, BEST, REPORT = "sweep.json", "best.toml", "report.json"
-BUSY: Final = "{} is being written by another sweep ({}); wait until it has ended, or choose another --out"
 
 
 class SweepReport(Record):
@@ -68,12 +67,10 @@ def sweep(
     lies within ``over``. Settings are not repeated; the sweep ends early when all combinations were tried. With one job, an
     interrupted sweep proposes the same as an uninterrupted one.
 
-    Args, beside the options in ``sweep --help``:
-        table: slot -> keys, as ``train`` takes it.
-        cpu_minutes: budget, after which no training begins and running trainings end after their epoch.
-        pruning: after four trials, stop trials that are worse than the median at the same epoch.
-        progress, on_trial: called with the progress of each trial as "train trial-0001", and with each finished trial.
-        should_stop: checked between messages (default: whether a signal came).
+    Options are as in ``sweep --help``; ``table`` is as ``train`` takes it. After ``cpu_minutes`` no training begins, and
+    running trainings end after their epoch. ``pruning`` stops trials, after the first four, that are worse than the median at
+    the same epoch. ``progress`` is called for each trial as "train trial-0001", ``on_trial`` with each finished trial,
+    ``should_stop`` between messages (default: whether a signal came).
 
     Raises ConfigError: a bad table, an unknown key, no Optuna, or a sweep of other settings. Raises DataError, CheckpointError:
     of a trial. Raises TrainingError: a process died. A diverging training is a failed trial."""
@@ -95,11 +92,11 @@ def sweep(
     said = {"table": whole, "over": list(over), "seed": seed, "pruning": pruning, "budget": budget}
     _check_same(out, said)
     out.mkdir(parents=True, exist_ok=True)
-    seconds = None if cpu_minutes is None else 60 * cpu_minutes
     with ExitStack() as held:
-        held.enter_context(sole_writer(out / ".lock", lambda holder: ConfigError(BUSY.format(out, holder))))
+        held.enter_context(sole_command(out, "sweep", ConfigError))
         asked_to_stop = should_stop or held.enter_context(stop_signals(patient=True))
         replace_file(out / SETTINGS, to_json(said))
+        seconds = None if cpu_minutes is None else 60 * cpu_minutes
         study = Study(out, whole, spaces, seed=seed, trials=trials, cpu_seconds=seconds, pruning=pruning)
         stopped = study.run(jobs, engine, progress, asked_to_stop, on_trial)
     found = study.reports()

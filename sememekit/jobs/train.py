@@ -22,8 +22,7 @@ from sememekit.training.metrics import tokens_per_second
 from sememekit.training.state import ending_text
 from sememekit.training.tracking import check_trackers, tracking
 
-PAGE_EVERY: Final = 10.0
-"""Least seconds between two versions of the run's page; it is always written when training stops."""
+PAGE_EVERY: Final = 10.0  # least seconds between two versions of the run's page; it is always written when training stops
 
 
 class Position(NamedTuple):
@@ -50,8 +49,7 @@ class TrainReport(Record):
     best_valid: float | None
     best_epoch: int
     tokens_per_second: float
-    """Training predictions (tokens, or examples of a classifier) a second in this call, or over all epochs if this call trained
-    none."""
+    """Training predictions (tokens or examples) a second in this call, or over all epochs if this call trained none."""
     parameters: int
     """Number of learned parameters, shared ones counted once."""
     vectors: VectorCoverage | None = None
@@ -79,19 +77,15 @@ def train(
 
     Args:
         table: slot -> keys, as recipes and overrides give it. With ``resume`` it must agree with the run.
-        out: the run folder: absent or empty, or a run to continue.
-        resume: continue the run in ``out`` from its last checkpoint.
+        out: the run folder: absent or empty, or with ``resume`` a run to continue from its last checkpoint.
         on_report: called with each report of the trainer.
-        on_remark: called with remarks before training: settings that change nothing in this model, and the task's remarks on
-            the data (``Task.remarks``).
+        on_remark: called before training with remarks on settings without effect, and of ``Task.remarks`` on the data.
         on_step: called when the model is built, after each step, and when the next epoch begins.
-        should_stop: checked after each step: whether to stop with a checkpoint, such as a ``StopRequest`` (default: whether a
-            signal came).
+        should_stop: whether to stop after a step with a checkpoint, such as a ``StopRequest`` (default: whether a signal came).
         ranks: the processes that train the model; None for one.
 
     Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or there is nothing to
-    resume. Raises TrainingError: the loss is not finite or does not fall. Raises RankError: another process ended; the message
-    says how to continue."""
+    resume. Raises TrainingError: the loss is not finite or does not fall. Raises RankError: another process ended."""
     out, ranks = Path(out), ranks or ALONE
     track = table.get("run", {}).get("track", ())
     check_trackers(track)
@@ -104,15 +98,13 @@ def train(
         # A folder out of other hands may name programs to which this user is logged in.
         silent = [name for name in training.plan.run.track if resume and name not in ("tensorboard", *track)]
         if silent and ranks.leads:
-            again = typed(
-                "sememekit", "train", "--out", out, "--resume", *(part for name in silent for part in ("--track", name))
-            )
+            tracked = [part for name in silent for part in ("--track", name)]
+            again = typed("sememekit", "train", "--out", out, "--resume", *tracked)
             on_remark(f"nothing is sent to {' and '.join(silent)}, which the plan names; to send it, stop and type: {again}")
         wanted = [name for name in training.plan.run.track if name not in silent]
         tell = held.enter_context(tracking(wanted, out, training.plan.table())) if ranks.leads else None
         folder, trainer = training.folder, training.trainer
-        over = trainer.progress.finished and bool(folder.epochs())
-        if over and ranks.leads:
+        if trainer.progress.finished and folder.epochs() and ranks.leads:
             write_report(out)  # no epoch follows that would
         epochs, progress, metric = training.plan.schedule.epochs, trainer.progress, training.task.metric
 
@@ -150,7 +142,7 @@ def train(
         best_valid=progress.best,
         best_epoch=progress.best_epoch,
         tokens_per_second=tokens / seconds if seconds else tokens_per_second(folder.epochs()),
-        parameters=training.parameters,
+        parameters=sum(parameter.numel() for parameter in trainer.parameters),
         vectors=training.vectors,
         remarks=training.remarks,
         finished=ending_text(progress, training.plan.schedule),

@@ -26,12 +26,10 @@ from sememekit.signals import release_signals, stop_signals
 from sememekit.training import Report
 
 JOBS: Final = ".jobs"
-PATIENCE: Final = 30.0
-"""Seconds for the checkpoint of a training after it was asked to stop."""
+PATIENCE: Final = 30.0  # seconds for the checkpoint of a training after it was asked to stop
 
 _STOP: Final = "stop"
-_TELL_EVERY: Final = 0.5
-"""Seconds between two messages on the position of a training."""
+_TELL_EVERY: Final = 0.5  # seconds between two messages on the position of a training
 
 
 class Trained(NamedTuple):
@@ -59,11 +57,11 @@ class Trainings:
 
         with Trainings("local", 2, Path("runs")) as trainings:
             trainings.begin("one", table, Path("runs/one"))
-            name, message = trainings.receive()
+            for name, message in trainings.messages(lambda: None, asked_to_stop, "type the same command"):
+                ...
 
     Processes of this machine end with this one. Repeated signals count as one, and the processes always end with a checkpoint.
-    A training whose process was lost continues from its last checkpoint if the engine restarts it; otherwise the same command
-    continues it."""
+    A training whose process was lost continues from its last checkpoint, by the engine or by the same command."""
 
     stopping: bool = False
     """A signal came."""
@@ -72,18 +70,15 @@ class Trainings:
         """Raises ConfigError as ``open_engine``."""
         self._engine, self._out = open_engine(engine, num_workers, out), out
         self._folder = Path(tempfile.mkdtemp()) if self._engine.fresh else (out / JOBS).absolute()
-        self._futures: dict[str, Future[Trained | Failed]] = {}
-        self._waiting: list[tuple[str, Message | EngineError]] = []
-        self._ended: set[str] = set()
+        self.running: dict[str, Future[Trained | Failed]] = {}
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Stop running trainings, and wait for the checkpoints. A process that does not end is killed; its checkpoint stays
-        complete."""
+        """Stop running trainings, and wait for the checkpoints. A process that does not end is killed; its checkpoint stays."""
         self.stop()
-        wait(self._futures.values(), PATIENCE)
+        wait(self.running.values(), PATIENCE)
         self._engine.close()
         if self._engine.fresh:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -93,50 +88,32 @@ class Trainings:
         folder = self._folder / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        self._ended.discard(name)
         arguments = (table, run, folder, trusted_code(), os.getcwd(), self._engine.fresh)
-        self._futures[name] = self._engine.submit(train_there, *arguments)
+        self.running[name] = self._engine.submit(train_there, *arguments)
 
-    @property
-    def running(self) -> list[str]:
-        """Return the names of running trainings."""
-        return [name for name in self._futures if name not in self._ended]
-
-    def receive(self) -> tuple[str, Message | EngineError] | None:
-        """Return the next message of any training (for a lost process an EngineError), or None after a moment. Raises the
-        training's exception if it is a bug."""
-        for name in self.running if not self._waiting else ():
-            done = self._futures[name].done()  # asked before its files are read, so that none is left behind
+    def _received(self) -> Iterator[tuple[str, Message | EngineError]]:
+        """Yield the present messages of all trainings; for a lost process an EngineError. Raises the exception of a bug."""
+        for name, future in list(self.running.items()):
+            done = future.done()  # asked before its files are read, so that none is left behind
             for path in sorted((self._folder / name).glob("*.message")):
-                self._waiting.append((name, pickle.loads(path.read_bytes())))
+                yield name, pickle.loads(path.read_bytes())
                 path.unlink()
             if done:
-                error = self._futures[name].exception()
-                self._waiting.append((name, error if isinstance(error, EngineError) else self._futures[name].result()))
-        if not self._waiting:
-            time.sleep(LOOK_EVERY)
-            return None
-        name, message = self._waiting.pop(0)
-        if isinstance(message, Trained | Failed | EngineError):
-            self._ended.add(name)
-        return name, message
+                del self.running[name]
+                error = future.exception()
+                yield name, error if isinstance(error, EngineError) else future.result()
 
     def stop(self, *names: str) -> None:
         """Ask some trainings, or all, to stop with a checkpoint."""
-        for name in names or self._futures:
+        for name in names or self.running:
             (self._folder / name / _STOP).touch()
 
     def messages(
         self, begin_more: Callable[[], None], asked_to_stop: Callable[[], bool], go_on: str
     ) -> Iterator[tuple[str, Message]]:
-        """Yield the messages of all processes, until none runs.
-
-        Args:
-            begin_more: begins further trainings if there is room; not called after a signal.
-            asked_to_stop: whether a signal came, which stops all trainings.
-            go_on: the command to continue, for the error message if a process is lost.
-
-        Raises TrainingError: a process was lost."""
+        """Yield the messages of all processes, until none runs. ``begin_more`` begins further trainings if there is room, but
+        not after a signal (``asked_to_stop``), which stops all trainings. Raises TrainingError: a process was lost; ``go_on``
+        is the command to continue."""
         while True:
             if asked_to_stop() and not self.stopping:
                 self.stopping = True
@@ -145,13 +122,13 @@ class Trainings:
                 begin_more()
             if not self.running:
                 return
-            if (received := self.receive()) is None:
-                continue
-            name, message = received
-            if not isinstance(message, EngineError):
-                yield name, message
-            elif not self.stopping:
-                raise TrainingError(f"training of {self._out / name}: {message} (out of memory?); {go_on}")
+            if not (received := list(self._received())):
+                time.sleep(LOOK_EVERY)
+            for name, message in received:
+                if not isinstance(message, EngineError):
+                    yield name, message
+                elif not self.stopping:
+                    raise TrainingError(f"training of {self._out / name}: {message} (out of memory?); {go_on}")
 
 
 def train_all(
@@ -168,14 +145,10 @@ def train_all(
 ) -> dict[str, Trained]:
     """Train each model in a separate process of an ``engine``, into ``out/NAME``; a signal stops them all with checkpoints.
 
-    Args:
-        tables: name of a run -> its table; trainings begin in this order, as others finish.
-        command: the command to continue, for messages.
-        progress: called for each run as "train NAME", in batches of all epochs.
-        at_once: number of parallel trainings (0: one for each core, at least two).
-        on_remark: called once with each remark before a training begins.
-
-    Raises SememekitError: an error of one training, with its folder; the others were stopped."""
+    The trainings of ``tables`` (name of a run -> its table) begin in this order, ``at_once`` in parallel (0: one for each core,
+    at least two). ``command`` continues them, for messages. ``progress`` is called for each run as "train NAME", in batches of
+    all epochs, ``on_remark`` once with each remark before a training begins. Raises SememekitError: an error of one training,
+    with its folder; the others were stopped."""
     waiting, done, remarks, at_once = dict(tables), dict[str, Trained](), set[str](), at_once or _at_once()
     with Trainings(engine, at_once, out) as trainings:
 

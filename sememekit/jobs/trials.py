@@ -41,16 +41,12 @@ def run_trials(
 ) -> None:
     """Run every trial without a result, ``jobs`` at a time.
 
-    Trials that share a run follow each other. The commands of the trials are processes (of an engine or of this machine), for
-    which threads of this process wait. With several ``jobs`` torch uses one thread in each (default of OMP_NUM_THREADS). After
-    a signal (``asked_to_stop``) running steps end with checkpoints.
+    Trials begin in this order, as others finish; trials that share a run follow each other. Their commands are processes (of an
+    engine or of this machine), for which threads of this process wait. With several ``jobs`` torch uses one thread in each
+    (default of OMP_NUM_THREADS). After a signal (``asked_to_stop``) running steps end with checkpoints. ``say`` is called with
+    each trial and "" when it begins, then with each of its commands.
 
-    Args:
-        trials: begin in this order, as others finish.
-        say: called with each trial and "" when it begins, then with each of its commands.
-
-    Raises DataError, TrainingError, EngineError, Stopped: as ``run_trial``, for the first failure; other trials were stopped.
-    """
+    Raises DataError, TrainingError, EngineError, Stopped: as ``run_trial``, for the first failure; others were stopped."""
     groups: dict[Path, list[Trial]] = {}
     for trial in trials:
         if not trial.result.is_file():
@@ -93,12 +89,8 @@ def run_trial(
     """Run every unfinished step of a trial, then write its result; arguments as in ``run_trials``.
 
     Raises DataError: a text is missing. Raises TrainingError: a command failed; the message has the command and its last line.
-    Raises EngineError: the process of a command was lost; the same command continues. Raises Stopped: a signal stopped a step;
-    finished steps are kept."""
-
-    def run(step: Step, spent: list[float]) -> str:
-        return call(step, asked_to_stop, environment, spent, engine)
-
+    Raises EngineError: a process was lost; the same command continues. Raises Stopped: a signal came; finished steps stay."""
+    run = partial(call, stopping=asked_to_stop, environment=environment, engine=engine)
     for step in trial.steps:
         if asked_to_stop():
             raise Stopped
@@ -114,10 +106,7 @@ def run_timing(timing: Timing, say: Callable[[str], None], asked_to_stop: Callab
 
     It waits for other timings in the same folder, which would disturb the figures. After a signal nothing is stored. Raises
     DataError, TrainingError, Stopped: as ``run_trial``."""
-
-    def run(step: Step, spent: list[float]) -> str:
-        return call(step, asked_to_stop, os.environ, spent, None)
-
+    run = partial(call, stopping=asked_to_stop, environment=os.environ)
     for step in timing.steps:
         _do(step, say, asked_to_stop, run)
     with _alone(timing.result.parents[1] / "timing", say, asked_to_stop):
@@ -139,9 +128,8 @@ def _time(timing: Timing, say: Callable[[str], None], run: _Run) -> None:
                 (epoch,) = metrics.epochs(trained / "metrics.jsonl")
                 own.append(epoch["cpu_seconds"] / epoch["step"])
                 made = read_object(trained / "versions.json", DataError)
-    times = UpdateTimes(
-        arms=timing.arms, baseline=tuple(costs[0]), other=tuple(costs[1]), versions={**made, "commit": _commit()}
-    )
+    made["commit"] = _commit()
+    times = UpdateTimes(arms=timing.arms, baseline=tuple(costs[0]), other=tuple(costs[1]), versions=made)
     replace_file(timing.result, sealed(times))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from sememekit.attack import Example, ExampleResult, check_parts, choose_examples, read_attack_plan
 from sememekit.attack.folder import AttackFolder
+from sememekit.attack.plan import RunningSettings
 from sememekit.attack.report import AttackReport
 from sememekit.config import merge_tables, trusting_code
 from sememekit.errors import ConfigError, DataError
@@ -134,12 +135,12 @@ def attack_classifier(
         table["attack"] = {"segmenter": segmenter, "lexicon": lexicon}
         plan = read_attack_plan(merge_tables(table, settings or {}), "attack")
         check_parts(plan, language_model=language_model is not None)
-        cut = (plan.attack.segmenter, plan.attack.lexicon)
-        named = _named(victim, names, plan.attack.batch_size, *cut, logits=logits, trust_code=trust_code)
+        named = _named(victim, names, plan.attack, logits=logits, trust_code=trust_code)
         own = () if isinstance(judge, Run | Path | str) else named.victim.labels
         second = None
         if judge is not None:
-            second = _named(judge, own, plan.attack.batch_size, "", "", logits=False, trust_code=trust_code)
+            uncut = plan.attack.model_copy(update={"segmenter": "", "lexicon": ""})
+            second = _named(judge, own, uncut, logits=False, trust_code=trust_code)
             check_judge(second, named)
         with trusting_code(trust_code):
             nats = AttackLanguageModel(language_model) if language_model is not None else None
@@ -165,18 +166,16 @@ def attack_classifier(
     return found
 
 
-def _named(
-    victim: Any, names: Sequence[str], batch_size: int, segmenter: str, lexicon: str, *, logits: bool, trust_code: bool
-) -> NamedVictim:
+def _named(victim: Any, names: Sequence[str], settings: RunningSettings, *, logits: bool, trust_code: bool) -> NamedVictim:
     """Return a victim of any kind, with the names of its labels. Raises ConfigError: no victim, or columns without names."""
-    given: dict[str, Any] = {"batch_size": batch_size, "segmenter": segmenter, "lexicon": lexicon, "logits": logits}
     if isinstance(victim, Run | Path | str):
         name = str(victim.path if isinstance(victim, Run) else victim)
         with trusting_code(trust_code):
-            return open_victim(name, labels=names, **given)
+            return open_victim(name, settings, labels=names, logits=logits)
     function = getattr(victim, "predict_proba", victim)
     title = getattr(function, "__qualname__", type(victim).__name__)
-    return wrap(adapted(victim, logits=logits), [str(name) for name in names], name=title, remedy="names=[...]", **given)
+    own = [str(name) for name in names]
+    return wrap(adapted(victim, logits=logits), own, settings, name=title, logits=logits, remedy="names=[...]")
 
 
 @contextmanager

@@ -75,5 +75,4 @@ def load_classifier(run: Path | Run, *, command: str = "predict") -> Classifier:
     if loaded.signature.examples is None:
         raise DataError(f"{run}/data.json lists no texts and labels; the run folder is damaged, copy it again")
     texts = loaded.signature.examples.texts
-    kind = set_of(loaded.signature.dataset, texts)
-    return Classifier(loaded, task, texts, task.labels, loaded.segmenter(), kind)
+    return Classifier(loaded, task, texts, task.labels, loaded.segmenter(), set_of(loaded.signature.dataset, texts))

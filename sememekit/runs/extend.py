@@ -30,8 +30,7 @@ from sememekit.training.manifest import EXTENDED
 OF_UNKNOWN: Final = 0.5
 """Share of the vector of ``<unk>`` in the base of a new vector; the rest is the mean prediction. Layers with senses have no
 such base, since they score ``<unk>`` through the gate of a separate sememe. In a classifier ``<unk>`` is the whole base."""
-NUM_CONTEXTS: Final = 2048
-"""Contexts of the training text in which the mean probabilities of new words are measured."""
+NUM_CONTEXTS: Final = 2048  # contexts of the training text in which the mean probabilities of new words are measured
 _ROUNDS: Final = 6
 _AT_ONCE: Final = 256
 
@@ -56,9 +55,9 @@ class ExtendReport(OfRun):
     counted: bool
     """True if the shares follow counts in the file; otherwise they are equal."""
     calibrated: bool
-    """True if the layer has a bias for each word, set so that the shares hold in the mean over ``contexts`` contexts of the
-    training text."""
+    """True if the layer has a bias for each word, set so that the shares hold in the mean over ``contexts``."""
     contexts: int
+    """Contexts of the training text."""
     features: int
     """Number of features from which the numbers were predicted; ``predicted`` names the tensors."""
     predicted: tuple[str, ...]
@@ -87,13 +86,10 @@ def extend(
     rest. A classifier only reads the new words: b is the vector of ``<unk>``, and m the mean prediction for known words, so
     that no vector depends on other new words.
 
-    Args:
-        words: a file of ``read_new_words``.
-        sources: lexicons for words without sememes in the file; without a graph also for the run's words (default: the open
-            lexicon).
-        side: of a two-sided lexicon; ``lemmas``: base forms, as for ``open_lemmas``.
-        prior: joint share of the new words in the probability of ``<unk>``, divided equally, if the file has no counts.
-        data: the prepared data of its training, if they were moved.
+    ``words`` is a file of ``read_new_words``. ``sources`` are lexicons for words without sememes in the file, and without a
+    graph also for the run's words (default: the open lexicon); ``side`` is of a two-sided lexicon, ``lemmas`` are as for
+    ``open_lemmas``. ``prior``: joint share of the new words in the probability of ``<unk>``, divided equally, if the file has
+    no counts. ``data``: the prepared data of its training, if they were moved.
 
     Raises ConfigError: the run has no ``<unk>``, an output layer without word vectors, or no vectors of words. Raises
     DataError: words that cannot be added, counts above the count of ``<unk>``, or absent data. Raises CheckpointError: no run,
@@ -180,9 +176,8 @@ class _Enlarged(NamedTuple):
 def _enlarged(run: Run, known_graph: SememeGraph, new: NewWords, counts: Mapping[str, int], record: str) -> _Enlarged:
     """The model of a run with new words, which are assumed to occur ``counts`` times."""
     vocabulary, decoder = run.vocabulary, getattr(run.task, "decoder", None)
-    larger = Vocabulary.from_counts(
-        {**dict(zip(vocabulary.tokens, vocabulary.counts.tolist(), strict=True)), **{e.word: 0 for e in new.entries}}
-    )
+    before = dict(zip(vocabulary.tokens, vocabulary.counts.tolist(), strict=True))
+    larger = Vocabulary.from_counts({**before, **{entry.word: 0 for entry in new.entries}})
     table = dict(run.folder.plan)
     if isinstance(decoder, Decoder):  # None takes a setting out
         settings = {**table["decoder"], **decoder.room_for_words()}
@@ -269,8 +264,7 @@ def _clusters(growth: Growth, decoder: object, given: NDArray[np.int64] | None, 
 
 @torch.no_grad()
 def _calibrate(decoder: Decoder, growth: Growth, added: Sequence[str], contexts: Tensor, target: Tensor) -> bool:
-    """Adjust the biases of new words and ``<unk>`` to the mean probabilities ``target`` (n + 1); return whether the layer has
-    such biases."""
+    """Adjust biases of new words and ``<unk>`` to mean probabilities ``target`` (n + 1); return whether the layer has any."""
     larger, graph = growth.larger, growth.graph
     sizes = {len(larger): None, graph.num_senses: torch.tensor(graph.word_of_sense)}
     biases = [part for part in decoder.parameters() if part.ndim == 1 and len(part) in sizes]

@@ -1,6 +1,5 @@
 """Sampling text from a language model."""
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from torch import Tensor
 
 from sememekit.config import Record, Seed, Settings, read_settings
 from sememekit.errors import ConfigError
-from sememekit.files import RunWarning
+from sememekit.files import warn
 from sememekit.runs.run import Run
 from sememekit.runs.uncut import CUT_FIRST, refuse_unknown, warn_uncut
 from sememekit.search import BeamSettings, beam_search
@@ -157,8 +156,7 @@ def _prompt(loaded: Run, prompt: str) -> list[int]:
     unknown = [word for word, index in pairs if index == vocabulary.unknown_id and word != UNKNOWN]
     if unknown and not warn_uncut(unknown, CUT_FIRST):
         cut = "; Chinese is cut first: sememekit segment" if any(map(HAN.search, unknown)) else ""
-        told = f"words of the prompt that the model does not know, read as {UNKNOWN}: {' '.join(unknown)}{cut}"
-        warnings.warn(told, RunWarning, stacklevel=3)
+        warn(f"words of the prompt that the model does not know, read as {UNKNOWN}: {' '.join(unknown)}{cut}")
     return words
 
 

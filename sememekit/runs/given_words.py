@@ -91,10 +91,8 @@ def _as_given(settings: PreprocessSettings, given: GivenWords, dataset: str, cor
     if settings.chunks or any(one is not None for one in (settings.min_count, settings.max_vocabulary, settings.hold_out)):
         raise ConfigError("--vocabulary gives the words; leave --min-count, --max-vocabulary, --hold-out and --chunks out")
     form = _form_of(given)
-    if settings.numbers_to is not None and form.numbers_to not in (None, settings.numbers_to):
-        raise ConfigError(
-            f"--numbers-to {settings.numbers_to}: {given.folder} writes numbers as {form.numbers_to}; leave it out"
-        )
+    if (wanted := settings.numbers_to) is not None and form.numbers_to not in (None, wanted):
+        raise ConfigError(f"--numbers-to {wanted}: {given.folder} writes numbers as {form.numbers_to}; leave it out")
     own = TextForm.recorded({}, corpus.normalisation)
     if form.changes and form != own and not isinstance(corpus, Plain):
         raise ConfigError(

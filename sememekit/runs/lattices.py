@@ -178,8 +178,7 @@ class LatticeReader:
 def open_reader(run: Path | Run, command: str) -> LatticeReader:
     """Load a trained lattice model, for ``command``; ConfigError for another kind."""
     loaded = Run.open(run)
-    task = require(loaded.task, Lattice, command)
-    return LatticeReader(loaded, task, loaded.segmenter())
+    return LatticeReader(loaded, require(loaded.task, Lattice, command), loaded.segmenter())
 
 
 def segment_lines(reader: LatticeReader, lines: Iterable[str], decoding: Decoding = "viterbi") -> Iterator[list[str]]:

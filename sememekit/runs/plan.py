@@ -80,11 +80,6 @@ class Plan(Settings):
     run: RunSettings
 
     @property
-    def kinds(self) -> frozenset[Kind]:
-        """The questions that commands can ask the task: see ``Task.kinds``."""
-        return self.task_class.kinds
-
-    @property
     def task_class(self) -> type[Task]:
         return cast(type[Task], variant("task", self.task.name))
 
@@ -153,22 +148,20 @@ def read_plan(table: Mapping[str, Any], where: str) -> Plan:
             parts[slot] = None if given is None else read_settings(kind, given, f"{where} [claim]")
         else:
             parts[slot] = read_settings(kind, given or {}, f"{where} [{slot}]", slot, homes=_homes(keys, slot))
-    encoder = (table.get("encoder") or {}).get("name", VARIANTS["encoder"][2])
-    unit_contexts = variant("encoder", encoder).unit_contexts
-    for slot, (_, _, usual) in VARIANTS.items():
+    encoder = variant("encoder", (table.get("encoder") or {}).get("name", VARIANTS["encoder"][2]))
+    for slot in ("encoder", "task", "decoder"):  # the task may take the width of its word vectors from the encoder
         if slot == "decoder" and not variant("task", parts["task"].name).takes_decoder:
             if table.get(slot):
                 raise ConfigError(f"{where}: {no_words(parts['task'].name)}; leave the decoder out")
             parts[slot] = None
             continue
         given = dict(table.get(slot) or {})
-        name = given.pop("name", usual)
+        name = given.pop("name", VARIANTS[slot][2])
         kind = variant(slot, name).Settings
-        if slot == "task" and "embedding_size" in kind.model_fields and "embedding_size" not in given:
-            size = _vector_size(table, where, _homes(keys, "encoder"))
-            given |= {} if size is None else {"embedding_size": size}
+        if slot == "task" and "embedding_size" in kind.model_fields.keys() - given.keys() and issubclass(encoder, FromFiles):
+            given["embedding_size"] = encoder.vector_size(parts["encoder"].settings)
         settings = read_settings(kind, given, f"{where} [{slot}] of {slot} {name!r}", slot, homes=_homes(keys, slot))
-        parts[slot] = Slot(name=name, settings=settings.settled(parts["optimizer"].name, unit_contexts))
+        parts[slot] = Slot(name=name, settings=settings.settled(parts["optimizer"].name, encoder.unit_contexts))
     return Plan(**parts)
 
 
@@ -187,17 +180,6 @@ def _homes(keys: Mapping[str, Collection[str]], slot: str) -> dict[str, str]:
     elsewhere = [(key, other) for other, its in keys.items() if other != slot for key in its if key not in keys.get(slot, ())]
     counts = Counter(key for key, _ in elsewhere)
     return {key: other for key, other in elsewhere if counts[key] == 1}
-
-
-def _vector_size(table: Mapping[str, Any], where: str, homes: Mapping[str, str]) -> int | None:
-    """Return the width of word vectors that the encoder of a plan requires, if any."""
-    given = dict(table.get("encoder") or {})
-    name = given.pop("name", VARIANTS["encoder"][2])
-    kind = variant("encoder", name)
-    where = f"{where} [encoder] of encoder {name!r}"
-    if not issubclass(kind, FromFiles):
-        return None
-    return kind.vector_size(read_settings(kind.Settings, given, where, "encoder", homes=homes))
 
 
 def remarks_on(plan: Plan) -> tuple[str, ...]:
@@ -239,8 +221,7 @@ def no_words(task: str) -> str:
 
 
 def plan_of_run(folder: RunFolder, table: Mapping[str, Any] | None = None) -> Plan:
-    """Return the plan of a run, or of a ``table`` made from it. Raises CheckpointError: the plan cannot be read. Raises
-    ConfigError: a custom class cannot be imported."""
+    """Return the plan of a run, or of a ``table`` made from it. CheckpointError: it is unreadable. ConfigError: no class."""
     where, wanted = f"{folder.path}/plan.json", folder.plan if table is None else table
     for slot in VARIANTS:
         keys = wanted.get(slot)

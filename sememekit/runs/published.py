@@ -148,10 +148,8 @@ class PublishedRun(Run):
     ``words`` has the pieces of each word, and ``in_text`` marks lexicon words in their form in a text. Other pieces are parts
     of words, or words spelled without the blank.
 
-    Args:
-        name: ``hf:PATH``.
-        data: prepared by its tokenizer, for counts and means (default: a few shipped sentences, without useful counts).
-        sources: lexicons whose words it predicts as wholes, and whose senses it gets, as in ``Run.open``.
+    ``data`` are prepared by its tokenizer, for counts and means (default: a few shipped sentences, without useful counts).
+    ``sources`` are lexicons whose words it predicts as wholes, and whose senses it gets, as in ``Run.open``.
 
     Raises ConfigError: as ``PieceModel``, or the data are not in its pieces."""
 

@@ -156,7 +156,7 @@ class Run:
     @property
     def kinds(self) -> frozenset[Kind]:
         """The questions that its model answers: see ``Task.kinds``."""
-        return self.plan.kinds
+        return self.plan.task_class.kinds
 
     @property
     def labels(self) -> tuple[str, ...]:

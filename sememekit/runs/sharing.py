@@ -1,11 +1,7 @@
-"""Share a run as a folder, and read it back: weights as safetensors, plan as JSON, files of the run, and a card.
+"""Share a run as a folder, and read it back: a card, weights as safetensors, and the other files of the run (huggingface.md).
 
-FOLDER/
-  README.md            the model card, for its owner to complete
-  model.safetensors    the weights, each shared tensor once
-  run.json             format, snapshot, further names of shared tensors
-  plan.json  versions.json  metrics.jsonl  vocabulary.tsv  ...   as in the folder of the run
-  manifest.json        SHA-256 of all files; the card may be changed"""
+``model.safetensors`` has each shared tensor once, ``run.json`` their further names, format and snapshot, ``manifest.json`` the
+SHA-256 of all files; the card may be changed."""
 
 import hashlib
 import json
@@ -47,8 +43,7 @@ CARD: Final = "README.md"
 FORMAT: Final = 1
 _MANIFEST: Final = "manifest.json"
 _FOLDERS: Final = re.compile(r"""(?<![^\s'"=:])(?:~|\.\.?)?/(?:[^\s'"/]+/)*(?=[^\s'"/])""")
-"""The folders of a path that is absolute or begins with ``~``, ``.`` or ``..``, anywhere in a text: after a blank, = or
-FORMAT:."""
+"""The folders of a path that is absolute or begins with ``~``, ``.`` or ``..``, in a text after a blank, = or FORMAT:."""
 _WEIGHTS: Final = "model.safetensors"
 _OWN: Final = (PUSHED, _WEIGHTS, "metrics.jsonl")
 _AGAIN: Final = "fetch or copy the folder again, or ask who made it"
@@ -75,7 +70,6 @@ def push_run(run: Run | Path | str, target: str, card: str, *, which: Which = "b
     opened = Run.open(run, which=which, device="cpu")
     contents, snapshot = _contents(opened, which)
     files = {**contents, CARD: card.encode()}
-    remarks = tuple(_remarks(opened))
     if target.startswith(HUB):
         _upload(target, files, public=public)
     else:
@@ -83,9 +77,8 @@ def push_run(run: Run | Path | str, target: str, card: str, *, which: Which = "b
         if folder.exists():
             raise ConfigError(f"push: {folder} is there already; give another folder, or delete it first")
         write_folder(folder, files, _MANIFEST)
-    return ShareReport(
-        run=str(opened.path), target=target, snapshot=snapshot, bytes=sum(map(len, files.values())), remarks=remarks
-    )
+    size = sum(map(len, files.values()))
+    return ShareReport(run=str(opened), target=target, snapshot=snapshot, bytes=size, remarks=tuple(_remarks(opened)))
 
 
 def pull_run(source: str, out: Path) -> ShareReport:
@@ -96,27 +89,25 @@ def pull_run(source: str, out: Path) -> ShareReport:
     CheckpointError: no such folder, or a torn one."""
     if out.exists():
         raise ConfigError(f"pull: {out} is there already; give another --out, or delete it first")
-    with _fetched(source) as folder:
-        if not folder.exists():
-            raise CheckpointError(f"{source} does not exist; give a folder that 'sememekit push' wrote, or hf://owner/name")
-        if not (folder / PUSHED).is_file():
-            raise CheckpointError(f"{source} was not written by 'sememekit push' (it has no {PUSHED}); {_AGAIN}")
-        files = _checked(folder)
-        about = _object(files[PUSHED], f"{source}/{PUSHED}")
-        if about.get("format") != FORMAT:
-            raise CheckpointError(
-                f"{source}/{PUSHED} is not of the format {FORMAT}, which this sememekit reads; update sememekit"
-            )
-        if not NAME.fullmatch(str(about.get("snapshot"))) or not isinstance(about.get("aliases"), dict):
-            raise CheckpointError(f"{source}/{PUSHED} names no snapshot; {_AGAIN}")
-        beside = out.with_name(f".{out.name}.pulling-{os.getpid()}")
-        remove_leftovers(out.parent, f".{out.name}.pulling-", "")
-        try:
-            _unpack(files, about, beside, source)
-            beside.rename(out)
-            sync_to_disk(out.parent)
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
+    folder = _fetched(source)
+    if not folder.exists():
+        raise CheckpointError(f"{source} does not exist; give a folder that 'sememekit push' wrote, or hf://owner/name")
+    if not (folder / PUSHED).is_file():
+        raise _torn(f"{source} was not written by 'sememekit push' (it has no {PUSHED})")
+    files = _checked(folder)
+    about = object_of(files[PUSHED], f"{source}/{PUSHED}", _torn)
+    if about.get("format") != FORMAT:
+        raise CheckpointError(f"{source}/{PUSHED} is not of the format {FORMAT}, which this sememekit reads; update sememekit")
+    if not NAME.fullmatch(str(about.get("snapshot"))) or not isinstance(about.get("aliases"), dict):
+        raise _torn(f"{source}/{PUSHED} names no snapshot")
+    beside = out.with_name(f".{out.name}.pulling-{os.getpid()}")
+    remove_leftovers(out.parent, f".{out.name}.pulling-", "")
+    try:
+        _unpack(files, about, beside, source)
+        beside.rename(out)
+        sync_to_disk(out.parent)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
     return ShareReport(run=str(out), target=source, snapshot=str(about["snapshot"]), bytes=sum(map(len, files.values())))
 
 
@@ -157,36 +148,33 @@ def _remarks(run: Run) -> Iterator[str]:
 
 
 def _upload(target: str, files: Mapping[str, bytes], *, public: bool) -> None:
-    name = _repository(target)
-    api = needed("huggingface_hub", f"push {target}").HfApi()
+    name, remedy = _repository(target), "log in with 'hf auth login' and check owner and name, or push to a folder"
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "run"
         write_folder(folder, files, _MANIFEST)
-        try:
-            api.create_repo(name, private=not public, exist_ok=True)
-            api.upload_folder(repo_id=name, folder_path=folder, commit_message="A run of sememekit")
-        except Exception as error:
-            raise ConfigError(
-                f"push {target}: the hub refused ({type(error).__name__}: {_first_line(error)}); log in with 'hf auth login' "
-                "and check owner and name, or push to a folder"
-            ) from error
+        with _hub(f"push {target}", remedy) as hub:
+            hub.HfApi().create_repo(name, private=not public, exist_ok=True)
+            hub.HfApi().upload_folder(repo_id=name, folder_path=folder, commit_message="A run of sememekit")
+
+
+def _fetched(source: str) -> Path:
+    """Return the folder of a source; a hub repository is in the cache of huggingface_hub."""
+    if not source.startswith(HUB):
+        return Path(source)
+    name, remedy = _repository(source), "check owner and name, and log in with 'hf auth login' where the repository is private"
+    with _hub(f"pull {source}", remedy) as hub:
+        return Path(hub.snapshot_download(name))
 
 
 @contextmanager
-def _fetched(source: str) -> Iterator[Path]:
-    """Return the folder of a source; a hub repository is in the cache of huggingface_hub."""
-    if not source.startswith(HUB):
-        yield Path(source)
-        return
-    hub = needed("huggingface_hub", f"pull {source}")
+def _hub(use: str, remedy: str) -> Iterator[Any]:
+    """Yield huggingface_hub, and turn its errors inside the block into ConfigError."""
+    hub = needed("huggingface_hub", use)
     try:
-        folder = hub.snapshot_download(_repository(source))
+        yield hub
     except Exception as error:
-        raise ConfigError(
-            f"pull {source}: the hub refused ({type(error).__name__}: {_first_line(error)}); check owner and name, and log in "
-            "with 'hf auth login' where the repository is private"
-        ) from error
-    yield Path(folder)
+        first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+        raise ConfigError(f"{use}: the hub refused ({type(error).__name__}: {first}); {remedy}") from error
 
 
 def _repository(target: str) -> str:
@@ -196,37 +184,29 @@ def _repository(target: str) -> str:
     return name
 
 
-def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-
-
 def _checked(folder: Path) -> dict[str, bytes]:
     """The files of a pushed folder, checked by its manifest; CheckpointError if a file is missing or was changed."""
-
-    def torn(why: str) -> CheckpointError:
-        return CheckpointError(f"{why}; {_AGAIN}")
-
-    refuse_odd_files(folder, torn)
-    manifest = read_object(folder / _MANIFEST, torn)
+    refuse_odd_files(folder, _torn)
+    manifest = read_object(folder / _MANIFEST, _torn)
     wanted = {*_OWN, "plan.json", "versions.json", "vocabulary.tsv", "data.json"}
     if not wanted <= manifest.keys() <= {*wanted, *KEPT, CARD}:
-        raise torn(f"{folder / _MANIFEST} lists other files than 'sememekit push' writes")
+        raise _torn(f"{folder / _MANIFEST} lists other files than 'sememekit push' writes")
     files = {}
     for name, expected in manifest.items():
         if name == CARD:
             continue
-        files[name] = read_bytes(folder / name, torn)
+        files[name] = read_bytes(folder / name, _torn)
         if hashlib.sha256(files[name]).hexdigest() != expected:
-            raise torn(f"{folder / name} does not match its checksum in {_MANIFEST}; it was changed or damaged")
+            raise _torn(f"{folder / name} does not match its checksum in {_MANIFEST}; it was changed or damaged")
     return files
 
 
-def _object(content: bytes, place: str) -> dict[str, Any]:
-    return object_of(content, place, lambda why: CheckpointError(f"{why}; {_AGAIN}"))
+def _torn(why: str) -> CheckpointError:
+    return CheckpointError(f"{why}; {_AGAIN}")
 
 
 def _unpack(files: Mapping[str, bytes], about: Mapping[str, Any], out: Path, source: str) -> None:
-    plan, versions = (_object(files[name], f"{source}/{name}") for name in ("plan.json", "versions.json"))
+    plan, versions = (object_of(files[name], f"{source}/{name}", _torn) for name in ("plan.json", "versions.json"))
     kept = {name: files[name] for name in KEPT if name in files}
     folder = RunFolder.create(out, plan, versions, kept)
     run = Run.open(out, device="cpu")
@@ -235,7 +215,7 @@ def _unpack(files: Mapping[str, bytes], about: Mapping[str, Any], out: Path, sou
         weights = safetensors.torch.load(files[_WEIGHTS])
         weights |= {alias: weights[name] for alias, name in about["aliases"].items()}
     except (safetensors.SafetensorError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{source}/{_WEIGHTS} does not hold the weights of the run ({error}); {_AGAIN}") from None
+        raise _torn(f"{source}/{_WEIGHTS} does not hold the weights of the run ({error})") from None
     load_weights(task, weights, Path(source), _AGAIN)
     folder.save(step_of(str(about["snapshot"])), task, {}, best=True)
     replace_file(out / "metrics.jsonl", files["metrics.jsonl"])

@@ -177,7 +177,7 @@ class SettingsList(Record):
 
 def settings_slots() -> tuple[SlotInfo, ...]:
     """Return all slots, the slots of ``train`` first. Every variant is imported."""
-    return tuple(_slot_info(slot, command) for command, slots in COMMAND_SLOTS.items() for slot in slots)
+    return tuple(slot_info(slot) for slots in COMMAND_SLOTS.values() for slot in slots)
 
 
 def settings_table(slot: str, name: str = "") -> SettingsTable:
@@ -201,22 +201,15 @@ def settings_table(slot: str, name: str = "") -> SettingsTable:
 
 def has_variants(slot: str) -> bool:
     """Return whether a slot has variants: ``decoder`` has, ``schedule`` has not. Raises ConfigError: no such slot."""
-    if slot not in _SINGLE:
-        _variants(slot)
-    return slot not in _SINGLE
+    return slot not in _SINGLE and bool(_variants(slot))
 
 
 def slot_info(slot: str) -> SlotInfo:
     """One slot. Raises ConfigError: an unknown name."""
-    has_variants(slot)
-    return _slot_info(slot, next(command for command, slots in COMMAND_SLOTS.items() if slot in slots))
-
-
-def _slot_info(slot: str, command: str) -> SlotInfo:
-    if slot in _SINGLE:
-        return SlotInfo(slot=slot, command=command, summary=summary_of(_SINGLE[slot]), usual="", variants={})
-    _, base, usual = _WITH_VARIANTS[slot]
-    found = {name: summary_of(_class_of(slot, name)) for name in _variants(slot)}
+    names = _variants(slot) if has_variants(slot) else []
+    found = {name: summary_of(_class_of(slot, name)) for name in names}
+    _, base, usual = _WITH_VARIANTS[slot] if names else ({}, _SINGLE[slot], "")
+    command = next(command for command, slots in COMMAND_SLOTS.items() if slot in slots)
     return SlotInfo(slot=slot, command=command, summary=summary_of(base), usual=usual, variants=found)
 
 

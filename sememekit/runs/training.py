@@ -54,11 +54,6 @@ class Training(NamedTuple):
     remarks: tuple[str, ...]  # settings that change nothing in this model
     vectors: VectorCoverage | None  # coverage of the training text by the pretrained vectors of a fresh run, if any
 
-    @property
-    def parameters(self) -> int:
-        """The number of parameters, shared ones counted once."""
-        return sum(parameter.numel() for parameter in self.task.parameters() if parameter.requires_grad)
-
 
 def _clusters_that_stay(plan: Plan, steps_an_epoch: int) -> tuple[str, ...]:
     every = getattr(plan.decoder.settings, "update_every", 0) if plan.decoder is not None else 0
@@ -74,8 +69,7 @@ def open_training(
     """Begin or continue a run, with its lock held inside the block. The first process writes and locks; all read ``out``, which
     is absent or empty, or a run to continue. ``table``: slot -> keys, as recipes and overrides give it; with ``resume`` it must
     agree with the run. ``on_remark`` is called with each remark to show before training begins; see ``jobs.train.train``.
-    Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or nothing to
-    resume."""
+    Raises ConfigError: a bad table, or parts that do not fit. Raises CheckpointError: ``out`` is taken, or no run to resume."""
     with ExitStack() as held:
         folder = _open_folder(out, ranks, held) if resume else None
         plan = _resumed_plan(folder, table) if folder else read_plan(with_earlier_epochs(table), "the plan")
@@ -221,15 +215,11 @@ def _restore(trainer: Trainer, out: Path) -> None:
     try:
         trainer.restore(snapshot)
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-        if "progress" not in snapshot.trainer:
-            raise CheckpointError(
-                f"{out}/checkpoints/{snapshot.name} has only weights, as shared runs have, so it cannot be resumed; begin "
-                f"a new run with them: {typed('sememekit', 'train', '--from', out, '--out', 'OTHER')}"
-            ) from None
-        raise CheckpointError(
-            f"{out}/checkpoints/{snapshot.name} has no state of training that can be resumed ({type(error).__name__}: "
-            f"{error}); begin a new run with its weights: {typed('sememekit', 'train', '--from', out, '--out', 'OTHER')}"
-        ) from None
+        why = "has only weights, as shared runs have, so it cannot be resumed"
+        if "progress" in snapshot.trainer:
+            why = f"has no state of training that can be resumed ({type(error).__name__}: {error})"
+        again = f"begin a new run with its weights: {typed('sememekit', 'train', '--from', out, '--out', 'OTHER')}"
+        raise CheckpointError(f"{out}/checkpoints/{snapshot.name} {why}; {again}") from None
 
 
 def resumed_sources(folder: RunFolder, plan: Plan, table: Mapping[str, Any]) -> tuple[PreparedData, ModelParts]:

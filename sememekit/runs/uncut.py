@@ -1,13 +1,12 @@
 """Handling of unsegmented Chinese, which a model reads as one unknown word: cut, refused, or a warning if it is rare."""
 
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from sememekit.attack import long_run
 from sememekit.data.segmenters import MODELS
 from sememekit.errors import DataError
-from sememekit.files import RunWarning
+from sememekit.files import warn
 from sememekit.runs.run import Run
 from sememekit.sememes.building import BLANK
 from sememekit.text.scripts import HAN
@@ -77,6 +76,5 @@ def warn_uncut(unknown: Sequence[str], advice: str) -> bool:
     """Warn about unsegmented Chinese among unknown words; return whether there is any."""
     found = long_run(tuple(unknown))
     if found:
-        told = f"Chinese without blanks was read as one {UNKNOWN}, such as {found[:12]!r}"
-        warnings.warn(f"{told}; {advice}", RunWarning, stacklevel=3)
+        warn(f"Chinese without blanks was read as one {UNKNOWN}, such as {found[:12]!r}; {advice}")
     return bool(found)

@@ -14,11 +14,9 @@ from sememekit.sememes import SememeGraph
 from sememekit.sememes.graph import WordEntry
 from sememekit.text.vocabulary import Vocabulary
 
-RIDGE: Final = 0.3
-"""Penalty of the regression, chosen on the validation text of docs/results/growing.md."""
+RIDGE: Final = 0.3  # penalty of the regression, chosen on the validation text of docs/results/growing.md
 _CHARACTERS, _CONSTANT, _SEEN = 0.7, 10.0, 10.0
-_MOST_PARTS: Final = 3000
-"""Number of most frequent characters that are features, which bounds the size of the regression."""
+_MOST_PARTS: Final = 3000  # number of most frequent characters that are features, which bounds the size of the regression
 _AT_ONCE: Final = 4096
 
 
@@ -33,10 +31,8 @@ class WordFit:
     logarithm of its count, and a constant. W minimises sum_w c_w / (c_w + 10) |x(w) - W f(w)|^2 + ridge |W|^2 over the words of
     the model; the weights depend on counts c_w, since vectors of rare words are noisy.
 
-    Args:
-        graph: the senses of V' words, new words included.
-        counts: (V',) of each word; for new words assumed counts.
-        known: (V',) mask of the words of the model."""
+    ``graph`` has the senses of V' words, new words included; ``counts`` (V',) has the count of each word, assumed for new
+    words; ``known`` (V',) is the mask of the words of the model."""
 
     def __init__(self, graph: SememeGraph, counts: NDArray[np.int64], known: NDArray[np.bool_]) -> None:
         self._entries, self._counts, self._graph = list(graph.entries()), counts, graph
@@ -85,7 +81,7 @@ class WordFit:
             entry = self._entries[word]
             senses = (entry.senses[row - int(self._graph.sense_offsets[word])],) if of_senses else entry.senses
             for sense in senses:
-                names = [self._columns[name] for sememe in sense.sememes if (name := _sememe(sememe)) in self._columns]
+                names = [self._columns[name] for one in sense.sememes if (name := f"sememe {one}") in self._columns]
                 values[names] += (max(1, len(names)) * len(senses)) ** -0.5
             parts = [self._columns[part] for part in _parts(entry.word) if part in self._columns]
             values[parts] += _CHARACTERS / max(1, len(parts)) ** 0.5
@@ -94,14 +90,10 @@ class WordFit:
 
 def _columns(entries: Sequence[WordEntry]) -> dict[str, int]:
     """Feature -> column, after the constant and the count; characters of only one word are left out."""
-    sememes = sorted({_sememe(name) for entry in entries for name in entry.sememes() if entry.is_annotated})
+    sememes = sorted({f"sememe {name}" for entry in entries for name in entry.sememes() if entry.is_annotated})
     seen = Counter(part for entry in entries for part in _parts(entry.word))
     parts = sorted(part for part, times in seen.most_common(_MOST_PARTS) if times > 1)
     return {name: column for column, name in enumerate([*sememes, *parts], start=3)}
-
-
-def _sememe(name: str) -> str:
-    return f"sememe {name}"
 
 
 def _parts(word: str) -> set[str]:

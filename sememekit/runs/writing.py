@@ -96,11 +96,9 @@ def told_of_cut(cut: int, sources: int, words: int) -> str:
 
 def load_writer(run: Path | Run, *, apart: bool = False, command: str = "generate") -> Writer:
     """Load a trained model that writes texts; errors name the ``command``. With ``apart`` texts have blanks between words and
-    are not segmented. Raises ConfigError: the model writes no texts. Raises DataError: the segmenter of its data is not
-    available."""
+    are not segmented. Raises ConfigError: the model writes no texts. Raises DataError: the segmenter of its data is missing."""
     loaded = Run.open(run)
-    task = require(loaded.task, TextWriter, command)
-    return Writer(loaded, task, None if apart else loaded.segmenter())
+    return Writer(loaded, require(loaded.task, TextWriter, command), None if apart else loaded.segmenter())
 
 
 def search_of(task: TextWriter, overrides: Sequence[str] = (), preset: Mapping[str, Any] | None = None) -> BeamSettings:

@@ -1,17 +1,4 @@
-"""A run folder: settings, data, and snapshots of the training.
-
-    RUN/
-      plan.json            the resolved plan, every setting spelled out
-      versions.json        of sememekit, Python, torch, numpy; the machine; the format of this folder
-      vocabulary.tsv       the words; train-counts.txt: their counts in the training text, if the vocabulary counts more
-      graph.json           the sememe graph, where the run has one
-      data.json            the signature of the prepared data
-      manifest.json        SHA-256 of all files above (``training/manifest.py``)
-      metrics.jsonl        one line a report (``training/metrics.py``)
-      .lock                held by the process that writes into the folder
-      checkpoints/
-        pointer.json       which snapshot is the last and which the best
-        step-00000123/     a snapshot (``training/snapshots.py``)
+"""A run folder: settings, data, and snapshots of the training. docs/architecture.md (The run folder) lists its files.
 
 A snapshot appears by one rename and the pointer moves by another, so a run killed at any moment keeps its last complete
 snapshot. The pointer names each snapshot from before its writing until its removal; other folders are never removed."""
@@ -20,8 +7,8 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Literal, Self, final
 
@@ -29,14 +16,13 @@ from torch import nn
 
 from sememekit.data.signature import SIGNATURE, Signature
 from sememekit.errors import CheckpointError
-from sememekit.files import refuse_odd_files, replace_file, sole_writer, sync_to_disk, to_json, typed, write_bytes
+from sememekit.files import LOCK, refuse_odd_files, replace_file, sole_command, sync_to_disk, to_json, typed, write_bytes
 from sememekit.training import metrics as metrics_file
 from sememekit.training import snapshots
 from sememekit.training.manifest import KEPT, MANIFEST, check_manifest, hashes, replace_listed, write_manifest
 
 FORMAT = 1
 PUSHED = "run.json"  # a file that marks the output of ``push``; a run folder does not have it
-_LOCK = ".lock"
 
 
 @final
@@ -56,7 +42,7 @@ class RunFolder:
         """Create a run folder; ``files`` are further fixed files: vocabulary, graph, data signature.
 
         ``path`` must be absent, empty, or left by a killed ``create``. Raises CheckpointError: something is there already."""
-        ours = {*files, "versions.json", "checkpoints", ".plan.json.writing", MANIFEST, f".{MANIFEST}.writing", _LOCK}
+        ours = {*files, "versions.json", "checkpoints", ".plan.json.writing", MANIFEST, f".{MANIFEST}.writing", LOCK}
         taken = (
             f"{path} exists already; continue it with --resume ({typed('sememekit', 'train', '--out', path, '--resume')}), "
             "choose another --out, or delete it first"
@@ -74,7 +60,7 @@ class RunFolder:
         fixed = hashes({**files, "plan.json": to_json(plan)})
         own = hashlib.sha256(to_json(fixed)).hexdigest()  # of a copy it is that of the run that was copied
         stamped = {"run": own, **versions, "format": FORMAT}
-        with sole_writer(path / _LOCK, lambda holder: _is_busy(path, holder)):
+        with sole_command(path, "command", CheckpointError):
             if (path / "plan.json").exists():
                 raise CheckpointError(taken)
             for name, content in files.items():
@@ -125,11 +111,9 @@ class RunFolder:
         check_manifest(path)
         return cls(path, snapshots.read_json(path / "plan.json"), versions)
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractContextManager[None]:
         """Hold the lock of this folder for writing. Raises CheckpointError: another process holds it."""
-        with sole_writer(self.path / _LOCK, lambda holder: _is_busy(self.path, holder)):
-            yield
+        return sole_command(self.path, "command", CheckpointError)
 
     def file(self, name: str) -> Path:
         return self.path / name
@@ -207,8 +191,7 @@ class RunFolder:
     ) -> str:
         """Write another run: the metrics of this run up to ``snapshot``, then ``records``, and one snapshot. Return its name.
 
-        The new run is built in a hidden folder beside ``out`` and appears, complete, by one rename; remains of a killed process
-        are removed first."""
+        The new run is built in a hidden folder, without remains of a killed process, and appears, complete, by one rename."""
         hidden, step = out.with_name(f".{out.name}.partial"), snapshots.step_of(snapshot)
         if hidden.exists():
             shutil.rmtree(hidden)
@@ -224,8 +207,7 @@ class RunFolder:
     def revise(self, name: str, model: nn.Module, trainer: Mapping[str, Any] | None = None) -> str:
         """Replace the model in the snapshot ``name`` ("last" or "best"); returns the name of the new snapshot.
 
-        A new snapshot is written, and one rename moves every pointer to it. ``trainer`` replaces the training state of the old
-        snapshot; None keeps that state."""
+        A new snapshot is written, and one rename moves every pointer to it. ``trainer``: its training state; None keeps it."""
         pointer = self._tidy()
         which: Literal["last", "best"] = "last" if pointer.get("last") == name else "best"
         state = self.load(which, with_trainer=True).trainer if trainer is None else trainer
@@ -321,12 +303,10 @@ class RunFolder:
     def forget_metrics_after(self, step: int, epochs: int) -> list[dict[str, Any]]:
         """Drop the lines of steps and epochs that will be repeated by a run resumed at ``step`` after ``epochs`` epochs; return
         the other lines. A checkpoint at the last step of an epoch can be from before or after the end of the epoch."""
-        kept = [
-            record
-            for record in self.metrics()
-            if record["step"] <= step and (record["kind"] != "EpochReport" or record["epoch"] <= epochs)
-        ]
-        metrics_file.write(self.path / "metrics.jsonl", kept)
+        before = [record for record in self.metrics() if record["step"] <= step]
+        kept = [record for record in before if record["kind"] != "EpochReport" or record["epoch"] <= epochs]
+        lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in kept)
+        replace_file(self.path / "metrics.jsonl", lines.encode())
         return kept
 
 
@@ -334,9 +314,3 @@ def seed_runs(path: Path) -> list[Path]:
     """Return the runs in a folder of ``train --seeds``, by seed; empty for other folders."""
     numbered = {int(run.parent.name[5:]): run.parent for run in path.glob("seed-*/plan.json") if run.parent.name[5:].isdigit()}
     return [numbered[seed] for seed in sorted(numbered)]
-
-
-def _is_busy(path: Path, holder: str) -> CheckpointError:
-    return CheckpointError(
-        f"{path} is being written by another command ({holder}); wait until it has ended, or choose another --out"
-    )

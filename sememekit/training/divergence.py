@@ -79,9 +79,8 @@ def first_bad_module(task: Task, batch: Any, carry: Carry) -> str:
         if not found:
             task.zero_grad(set_to_none=True)
             loss.nats.backward()
-            found += [
-                f"the gradient of {name!r}" for name, p in task.named_parameters() if p.grad is not None and not _finite(p.grad)
-            ]
+            gradients = ((name, parameter.grad) for name, parameter in task.named_parameters())
+            found += [f"the gradient of {name!r}" for name, grad in gradients if grad is not None and not _finite(grad)]
     finally:
         for handle in handles:
             handle.remove()

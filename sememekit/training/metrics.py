@@ -5,7 +5,6 @@ A power cut loses no line that a checkpoint needs; lines are checked on reading.
 import hashlib
 import json
 import os
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from sememekit.errors import CheckpointError
-from sememekit.files import RunWarning, is_there, naming, read_bytes, replace_file
+from sememekit.files import is_there, naming, read_bytes, warn
 
 
 @dataclass(frozen=True)
@@ -96,8 +95,7 @@ def read(path: Path) -> list[dict[str, Any]]:
         return []
     raw = read_bytes(path, CheckpointError)
     if b"\0" in raw:
-        message = f"{path} holds NUL bytes, as a power cut leaves them; they are passed over, and a report may be missing"
-        warnings.warn(message, RunWarning, stacklevel=3)
+        warn(f"{path} holds NUL bytes, as a power cut leaves them; they are passed over, and a report may be missing")
     records = []
     for number, line in enumerate(raw.split(b"\n")[:-1], start=1):
         if line := line.strip(b"\0"):
@@ -126,9 +124,8 @@ def epochs(path: Path) -> list[dict[str, Any]]:
 def measured_at(records: Iterable[Mapping[str, Any]], step: int) -> Mapping[str, Any] | None:
     """Return the line about the weights after ``step`` steps, written at the end of an epoch or by ``cluster-update``, which
     changes weights without a step. None if there is no such line."""
-    found = [
-        record for record in records if record["step"] == step and record["kind"] in (EpochReport.__name__, CLUSTER_UPDATE)
-    ]
+    kinds = (EpochReport.__name__, CLUSTER_UPDATE)
+    found = [record for record in records if record["step"] == step and record["kind"] in kinds]
     return found[-1] if found else None
 
 
@@ -139,22 +136,15 @@ def tokens_per_second(epochs: Iterable[Mapping[str, Any]]) -> float:
     return sum(spent * speed for spent, speed in timed) / seconds if seconds else 0.0
 
 
-def write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    """Replace all records."""
-    replace_file(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode())
-
-
 def warn_of_lost_epochs(path: Path, records: Iterable[Mapping[str, Any]], done: int) -> None:
     """Warn if the checkpoint of a run has ``done`` epochs but metrics.jsonl lacks the report of any of them."""
     there = {record["epoch"] for record in records if record["kind"] == EpochReport.__name__}
     lost = [number for number in range(1, done + 1) if number not in there]
     if lost:
         named = ", ".join(map(str, lost[:10])) + (" and more" if len(lost) > 10 else "")
-        warnings.warn(
+        warn(
             f"{path} has lost its line of epoch {named}, though the checkpoint is after epoch {done}; training goes on as if "
-            "nothing had happened, and the report lacks them",
-            RunWarning,
-            stacklevel=3,
+            "nothing had happened, and the report lacks them"
         )
 
 

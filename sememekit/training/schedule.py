@@ -49,11 +49,8 @@ class Schedule(NamedTuple):
         cut = (progress.epoch in schedule.milestones or not (improved or held)) and schedule.factor < 1.0
         if cut:
             progress.rate *= schedule.factor
-        begins = (
-            self.optimizer.averaging == "triggered"
-            and not progress.averaging
-            and non_monotone_trigger(metric, value, progress.history, self.optimizer.trigger)
-        )
+        waits = self.optimizer.averaging == "triggered" and not progress.averaging
+        begins = waits and non_monotone_trigger(metric, value, progress.history, self.optimizer.trigger)
         progress.averaging = progress.averaging or begins
         window = schedule.stop_non_monotone
         worse = bool(window) and non_monotone_trigger(metric, value, progress.history, window)

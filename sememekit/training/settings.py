@@ -60,8 +60,7 @@ class ScheduleSettings(Settings):
     reload_best: bool = False
     """Return to the best weights when the rate is cut; the papers' codes do not."""
     milestones: tuple[Annotated[int, Field(ge=1)], ...] = ()
-    """Epochs after which the rate is always cut by ``factor``, even during ``grace``. With a grace as long as the run, these
-    are the only cuts."""
+    """Epochs after which ``factor`` always cuts the rate, also in ``grace``; a run no longer than ``grace`` has no others."""
     threshold: float = Field(default=0.0, ge=0.0, lt=1.0)
     """Share of the best value by which an epoch must be better to count as an improvement."""
     stop_after: int = Field(default=0, ge=0)

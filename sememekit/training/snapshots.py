@@ -208,8 +208,7 @@ _INTEGER_KEYS = "__integer_keys__"
 def flatten(tree: Any, tensors: dict[str, Tensor], path: str) -> Any:
     """Replace every tensor of a tree by a reference, and add the tensors to ``tensors`` under their paths.
 
-    A tree has dicts with str or int keys, lists, tuples, tensors, numbers, strings, booleans, None; ``path`` names its root.
-    Raises TypeError for anything else."""
+    A tree has dicts with str or int keys, lists, tuples, tensors, numbers, strings, booleans, None (otherwise TypeError)."""
     if isinstance(tree, Tensor):
         tensors[path] = tree
         return {_TENSOR: path}

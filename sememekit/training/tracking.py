@@ -30,9 +30,8 @@ def values_of(report: Report) -> dict[str, float]:
             "train/tokens_per_second": report.tokens_per_second,
         }
     if isinstance(report, EpochReport):
-        return {f"valid/{name}": value for name, value in report.valid.items()} | {
-            _named("epoch/train_nats", report): report.train_nats
-        }
+        valid = {f"valid/{name}": value for name, value in report.valid.items()}
+        return valid | {_named("epoch/train_nats", report): report.train_nats}
     if isinstance(report, ChangeReport):
         return {f"change/{name}": value for name, value in report.values.items()}
     return {}
@@ -94,8 +93,7 @@ def mlflow(run: Path, plan: Mapping[str, Any], number: str) -> Followed:
 
 
 TRACKERS: Final = {"tensorboard": (tensorboard, "track"), "wandb": (wandb, "wandb"), "mlflow": (mlflow, "mlflow")}
-"""Name of ``--track`` and of the package -> a function of a run folder, its plan, and its previous id; and the extra that
-installs the package."""
+"""Name of ``--track`` and of the package -> a function of a run folder, its plan and its previous id; the extra to install."""
 
 
 def check_trackers(names: Iterable[object]) -> None:

@@ -77,11 +77,9 @@ class Trainer:
         self._output_layers = [part for part in task.modules() if isinstance(part, Decoder)]
 
     def run(self, should_stop: Callable[[], bool] = lambda: False) -> Iterator[Report]:
-        """Train until the schedule ends, or until ``should_stop`` is true at the end of a step.
-
-        Yields:
-            a ``StepReport`` every ``report_every`` steps, a ``ChangeReport`` when the task changed itself, an ``EpochReport``
-            after each epoch, a ``StopReport`` when stopped.
+        """Train until the schedule ends, or until ``should_stop`` is true at the end of a step. Yield a ``StepReport`` every
+        ``report_every`` steps, a ``ChangeReport`` when the task changed itself, an ``EpochReport`` after each epoch, a
+        ``StopReport`` when stopped.
 
         Raises TrainingError: a loss, a weight or a validation metric is not finite; the model is worse than the uniform
         distribution; validation does not beat the unigram baseline; or the rate vanished before."""
@@ -179,9 +177,8 @@ class Trainer:
 
     def _diverged(self, what: str) -> TrainingError:
         """Return the error of a diverged run: the symptom, how to start again, and what remains."""
-        return TrainingError(
-            f"{what}; {divergence.how_to_go_on(self.progress, self.optimizer_settings, self.folder.pointer())}"
-        )
+        advice = divergence.how_to_go_on(self.progress, self.optimizer_settings, self.folder.pointer())
+        return TrainingError(f"{what}; {advice}")
 
     def _check_weights(self) -> None:
         """Fail if a weight is not finite; without this check only the next loss would show it."""
@@ -254,13 +251,12 @@ class Trainer:
             rate_was_cut(self.task)
         ended = ending_text(progress, self.schedule)
         progress.rate *= self.schedule.decay
-        train_nats, seconds, speed = progress.nats / progress.count, progress.seconds, progress.count / progress.seconds
         epoch = progress.epoch
         progress.epoch, progress.batch, self.carry = (epoch if progress.finished else epoch + 1), 0, ()
         yield EpochReport(
             epoch=epoch,
             step=progress.step,
-            train_nats=train_nats,
+            train_nats=progress.nats / progress.count,
             estimated=estimated,
             valid=valid,
             metric=self.task.metric.name,
@@ -268,9 +264,9 @@ class Trainer:
             best=verdict.best,
             rate_cut=verdict.rate_cut,
             finished=ended,
-            seconds=seconds,
+            seconds=progress.seconds,
             cpu_seconds=progress.cpu_seconds,
-            tokens_per_second=speed,
+            tokens_per_second=progress.count / progress.seconds,
             averaged=averaged,
             averaging_begins=verdict.averaging_begins,
             augmented=self.data.num_added("train"),

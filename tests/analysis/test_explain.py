@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from sememekit.analysis.explanations.sememes import PredictedWord, SenseShare
 from sememekit.analysis.explanations.words import Explanation, explain
 from sememekit.analysis.senses.tagging import tag
-from sememekit.commands._printing import show
+from sememekit.commands._printing import print_parts
 from sememekit.commands._program import app
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError, ConfigError, DataError
@@ -144,7 +144,7 @@ def test_a_sememe_without_a_mean_has_no_lift(explanation: Explanation, capsys: p
     first = explanation.expected[0]
     unseen = first.model_copy(update={"mean": 0.0, "rise": first.mass, "lift": None, "count": 0})
     found = explanation.model_copy(update={"expected": (unseen, *explanation.expected[1:])})
-    show(words_parts(found))
+    print_parts(words_parts(found))
     [line] = [line for line in capsys.readouterr().out.splitlines() if line.split()[:1] == [first.name] and "+" in line]
     assert line.split()[-2:] == ["–", "0"]
     row = next(part for part in words_page(found).split("<tr>") if first.name in part.split("</th>")[0] and "+" in part)
@@ -275,7 +275,7 @@ def test_a_named_word_is_told_by_the_whole_sentence(place: Path, capsys: pytest.
     assert found.asked.tags == row.senses
     ranks = [word.word for word in explain(place / "sdlm", "我 吃", top=20).words]
     assert found.asked.rank == 1 + ranks.index("苹果")
-    show(words_parts(found))
+    print_parts(words_parts(found))
     assert "whole sentence" in capsys.readouterr().out
     assert f"rank {found.asked.rank} of the next words" in words_page(found)
     assert explain(place / "softmax", "我 吃", word="苹果").asked.tags == ()

@@ -101,7 +101,7 @@ def test_a_stopped_model_of_the_titles_is_gone_on_with(tmp_path: Path, monkeypat
     trial = Trial("x", "arm", 1, False, steps, (), tmp_path, tmp_path / "runs" / "x", tmp_path / "result.json")
     called: list[tuple[str, ...]] = []
 
-    def call(step: Step, asked: object, environment: object, spent: list[float], engine: object) -> str:
+    def call(step: Step, spent: list[float], **more: object) -> str:
         called.append(step.words)
         spent.append(1.0)
         if len(called) == 1:

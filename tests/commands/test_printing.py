@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from sememekit.commands._printing import hint, print_json, print_table, remark, result_console, say
 from sememekit.commands._program import _remarks, app
-from sememekit.commands._progress import ProgressLines, epoch_line, progress_bars, training_progress
+from sememekit.commands._progress import ProgressLines, TrainingProgress, epoch_line, progress_bars
 from sememekit.config import load_recipe, recipe_names
 from sememekit.figures import format_value
 from sememekit.files import RunWarning
@@ -72,7 +72,8 @@ def show_everything(quiet: bool) -> None:
         show("reading", 1, None)
         show("reading", 2, 10)
         show("reading", 10, 10)
-    with training_progress(quiet) as report:
+    with progress_bars(quiet) as show:
+        report = TrainingProgress(show, quiet, verbose=False)
         report.at(Position(1, 0, 0, 3))
         report.at(Position(1, 1, 4, 3))
         report.at(Position(1, 2, 4, 3))
@@ -108,7 +109,8 @@ def test_a_log_file_says_every_half_a_minute_where_a_training_is(
 ) -> None:
     times = iter(16.0 * step for step in range(9))
     monkeypatch.setattr(ProgressLines.__init__, "__defaults__", (lambda: next(times),))
-    with training_progress(quiet=False, verbose=verbose) as report:
+    with progress_bars(quiet=verbose) as show:
+        report = TrainingProgress(show, quiet=False, verbose=verbose)
         for batch in range(5):
             report.at(Position(2, batch, 1200, 3))
             if batch == 1:

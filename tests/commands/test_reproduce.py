@@ -256,7 +256,7 @@ def test_what_a_stopped_measurement_left_is_removed_before_the_next(tmp_path: Pa
     (tmp_path / "x.out").mkdir()
     (tmp_path / "x.out" / "identity.json").touch()
 
-    def call(*given: object) -> str:
+    def call(*given: object, **more: object) -> str:
         assert not (tmp_path / "x.out").exists()
         raise Stopped
 

@@ -128,9 +128,9 @@ def test_the_cpu_time_is_that_of_the_command_alone(tmp_path: Path) -> None:
     quiet: list[float] = []
     long = Step("prepare", ("recipes", "validate"), tmp_path / "long")
     short = Step("prepare", ("--version",), tmp_path / "short")
-    beside = threading.Thread(target=call, args=(long, lambda: False, dict(os.environ), busy))
+    beside = threading.Thread(target=call, args=(long, busy, lambda: False, dict(os.environ)))
     beside.start()
-    assert call(short, lambda: False, dict(os.environ), quiet).startswith("sememekit ")
+    assert call(short, quiet, lambda: False, dict(os.environ)).startswith("sememekit ")
     beside.join()
     assert 0 < 2 * quiet[0] < busy[0]
 
@@ -171,10 +171,10 @@ def test_what_was_done_before_a_signal_reached_it_is_kept(tmp_path: Path) -> Non
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sememekit.jobs.steps.run_command", done)
-        assert call(step, lambda: True, {}, []) == "all of it"
+        assert call(step, [], lambda: True, {}) == "all of it"
         patch.setattr("sememekit.jobs.steps.run_command", stopped)
         with pytest.raises(Stopped):
-            call(step, lambda: True, {}, [])
+            call(step, [], lambda: True, {})
 
 
 def test_updates_are_timed_by_one_call_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +210,7 @@ def test_updates_are_timed_by_one_call_at_a_time(tmp_path: Path, monkeypatch: py
 def test_a_command_that_fails_is_told_with_its_last_line(tmp_path: Path) -> None:
     step = Step("prepare", ("recipes", "show", "nothing"), tmp_path / "x")
     with pytest.raises(TrainingError, match=r"exit code 1 of: sememekit recipes show nothing: sememekit: error: .*nothing"):
-        call(step, lambda: False, dict(os.environ), [])
+        call(step, [], lambda: False, dict(os.environ))
 
 
 def test_a_broken_text_is_named(tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ def test_a_lost_process_is_told_with_what_to_type(tmp_path: Path) -> None:
 
     step = Step("prepare", ("--version",), tmp_path / "made")
     with pytest.raises(EngineError, match=r"job 7 ended .*; finished trials are kept, and the same 'sememekit reproduce run'"):
-        call(step, lambda: False, {}, [], Losing("", 1, tmp_path))
+        call(step, [], lambda: False, {}, Losing("", 1, tmp_path))
 
 
 def test_what_is_kept_names_no_place_of_this_machine(tmp_path: Path) -> None:

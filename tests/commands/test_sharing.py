@@ -17,13 +17,12 @@ import torch
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
-from sememekit.commands.push import push
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.jobs.cluster_update import cluster_update
 from sememekit.jobs.train import train
 from sememekit.reports.card import model_card
-from sememekit.runs.run import Run
-from sememekit.runs.sharing import pull_run, without_folders
+from sememekit.runs.run import Run, Which
+from sememekit.runs.sharing import ShareReport, pull_run, push_run, without_folders
 from sememekit.training import RunFolder
 from sememekit.training.snapshots import step_of
 from tests.small_run import Place
@@ -39,6 +38,10 @@ def run(place: Place) -> Path:
     """Its output layer shares its vectors with the embedding, and it keeps a graph."""
     train(place.table("sdlm", run__seed=7), place.folder / "sdlm")
     return place.folder / "sdlm"
+
+
+def push(run: Path, target: str, which: Which = "best", *, public: bool = False) -> ShareReport:
+    return push_run(run, target, model_card(run, which=which), which=which, public=public)
 
 
 def test_a_pushed_run_is_the_same_run_elsewhere(run: Path, place: Place, tmp_path: Path) -> None:
@@ -64,7 +67,8 @@ def test_a_pushed_run_is_the_same_run_elsewhere(run: Path, place: Place, tmp_pat
     assert kinds == {"EpochReport"}
     table = {"data": {"path": str(place.data.folder)}, "schedule": {"epochs": 3}}
     with pytest.raises(
-        CheckpointError, match=r"has only weights, as shared runs have.*begin a new run with them: sememekit train --from"
+        CheckpointError,
+        match=r"has only weights, as shared runs have.*a new run with its weights: sememekit train --from",
     ):
         train(table, tmp_path / "pulled", resume=True)
 

@@ -37,7 +37,7 @@ def test_whole_lines_are_read_and_a_torn_one_is_not(tmp_path: Path, kind: type[A
     with path.open("ab") as stream:
         stream.write(b'{"kind": "StepRep')
     assert metrics.read(path) == [record, record]
-    metrics.write(path, [record])
+    metrics.append(lines(path), record)
     assert metrics.read(path) == [record]
 
 

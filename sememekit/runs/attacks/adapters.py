@@ -113,8 +113,7 @@ def model_folder(name: str, device: str = "auto") -> Adapted:
     """The victim ``hf:PATH``: a sequence classifier of transformers and its tokenizer, of single texts or of pairs.
 
     Probabilities are the softmax of its logits, in float64. Texts are cut at the length of the model. Nothing is downloaded,
-    and weights are read only as safetensors. Raises ConfigError: no such folder, an untrained head, or labels that do not
-    exclude each other."""
+    and weights are read only as safetensors. Raises ConfigError: no such folder, an untrained head, or overlapping labels."""
     use = f"victim {name!r}"
     folder = local_folder(name.removeprefix(PREFIX), use)
     transformers = needed("transformers", use)
@@ -136,9 +135,8 @@ def model_folder(name: str, device: str = "auto") -> Adapted:
 def _longest(model: Any, tokenizer: Any) -> int:
     """Return the largest number of pieces in a text."""
     positions = getattr(model.config, "max_position_embeddings", None) or tokenizer.model_max_length
-    padded = [
-        getattr(part, "padding_idx", None) for name, part in model.named_modules() if name.endswith("position_embeddings")
-    ]
+    tables = (part for name, part in model.named_modules() if name.endswith("position_embeddings"))
+    padded = (getattr(part, "padding_idx", None) for part in tables)
     behind = next((index + 1 for index in padded if index is not None), 0)  # RoBERTa counts positions from behind the padding
     return min(int(positions) - behind, int(tokenizer.model_max_length))
 
@@ -191,8 +189,7 @@ class _Classifier:
     def _rows(self, texts: list[Any]) -> NDArray[np.float64]:
         parts = [list(part) for part in zip(*((text,) if isinstance(text, str) else text for text in texts), strict=True)]
         read = self._tokenizer(*parts, padding=self._at_once > 1, truncation=True, max_length=self.longest, return_tensors="pt")
-        logits = self._model(**read.to(self._model.device)).logits
-        return np.asarray(logits.double().cpu())
+        return np.asarray(self._model(**read.to(self._model.device)).logits.double().cpu())
 
 
 def is_pickle(name: str) -> bool:

@@ -36,14 +36,12 @@ class AttackLanguageModel:
     def __call__(self, sentences: Sequence[Sequence[str]]) -> list[list[float]]:
         """Return the losses of each sentence's predictions in nats; the end counts if sentences of the model end."""
         streams = [with_context(self._ids(words), self._end) for words in sentences]
-        order = sorted((index for index, stream in enumerate(streams) if len(stream) > 1), key=lambda i: -len(streams[i]))
-        found: list[list[float]] = [[] for _ in streams]
+        order = sorted(range(len(streams)), key=lambda index: -len(streams[index]))
+        found: dict[int, list[float]] = {}
         for begin in range(0, len(order), _AT_ONCE):
             part = order[begin : begin + _AT_ONCE]
-            nats, _ = stream_nats(self._task, [streams[index] for index in part])
-            for index, each in zip(part, nats, strict=True):
-                found[index] = each
-        return found
+            found |= zip(part, stream_nats(self._task, [streams[index] for index in part])[0], strict=True)
+        return [found[index] for index in range(len(streams))]
 
     def _ids(self, words: Sequence[str]) -> list[int]:
         if self._segmenter is None:

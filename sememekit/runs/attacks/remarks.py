@@ -1,7 +1,7 @@
 """Remarks on an attack: notes on what was not checked, and warnings against misreading its figures."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from sememekit.attack import AttackPlan, ExampleResult
 from sememekit.attack.engine import NOT_AGAIN
@@ -12,35 +12,33 @@ from sememekit.runs.attacks.victims import NamedVictim
 from sememekit.sememes import open_lexicons
 
 
-def notes(plan: AttackPlan, named: NamedVictim, told: Iterable[str]) -> list[str]:
-    """List what an attack skipped or did not check; ``told`` has the notes of its constraints."""
+def notes(plan: AttackPlan, named: NamedVictim, told: Iterable[str]) -> Iterator[str]:
+    """Yield what an attack skipped or did not check; ``told`` has the notes of its constraints."""
     names = [part.name for part in plan.constraints]
-    found = [f"constraints {plan.attack.constraints}: {', '.join(names) if names else 'everything may change'}"]
+    yield f"constraints {plan.attack.constraints}: {', '.join(names) if names else 'everything may change'}"
     if plan.attack.constraints == "none" and not {"stop_words", "protected"} & set(names):
-        found.append("stop words, marks, numbers and negations may change")
+        yield "stop words, marks, numbers and negations may change"
     if "part_of_speech" in names and (unchecked := _part_of_speech(plan)):
-        found.append(unchecked)
-    found += told
+        yield unchecked
+    yield from told
     if named.victim.words is None and plan.attack.known_words:
-        found.append("known-words filter off: the victim names no words (attribute words), so substitutes may be new to it")
+        yield "known-words filter off: the victim names no words (attribute words), so substitutes may be new to it"
     elif not plan.attack.known_words:
-        found.append("known-words filter off: attack.known_words is false")
-    return found
+        yield "known-words filter off: attack.known_words is false"
 
 
-def warnings(plan: AttackPlan, coverage: Coverage, results: Sequence[ExampleResult]) -> list[str]:
-    """List the reasons to distrust the figures."""
-    found = []
+def warnings(plan: AttackPlan, coverage: Coverage, results: Sequence[ExampleResult]) -> Iterator[str]:
+    """Yield the reasons to distrust the figures."""
     errors = Counter(result.reason for result in results if result.outcome == "error")
     if errors:
         [(reason, _)] = errors.most_common(1)
-        found.append(
+        yield (
             f"{errors.total():,} of {len(results):,} examples ended in an error (most frequent: {reason}); rates are over "
             "the rest and may be biased"
         )
     if noise := sum(result.reason == NOT_AGAIN for result in results):
         fooled = noise + sum(result.outcome == "success" for result in results)
-        found.append(
+        yield (
             f"{noise:,} of {fooled:,} texts that fooled the victim did not when each was asked again alone, and count as "
             "failed: its answers change from call to call; put a model of torch into evaluation mode (model.eval()) and fix "
             "its random numbers, then attack anew"
@@ -49,28 +47,26 @@ def warnings(plan: AttackPlan, coverage: Coverage, results: Sequence[ExampleResu
     antonyms = any(getattr(found, "files", ()) or getattr(found, "wordnet", "") for found in opposites)
     paraphrases = any(part.name == "paraphrases" for part in plan.constraints)
     if plan.candidates.name == "embedding" and not antonyms and not paraphrases:
-        found.append(
+        yield (
             "neighbours of word vectors include opposites and words of other meaning (man and woman, dog and cat), and no "
             "antonym list was given: a success may be a text whose true label is another; add --opposites FILE or "
             "--paraphrases FILE"
         )
     if coverage.words and coverage.low:
-        found.append(
+        yield (
             f"only {percent(coverage.share_changeable or 0)} of the words may change ({coverage.with_candidates:,} of "
             f"{coverage.words:,} have candidates, {coverage.changeable:,} under the constraints): the figures say little about "
             "the victim; give candidates in the language of the texts, or loosen the constraints"
         )
-    return found
 
 
-def doubtful_accuracy(named: NamedVictim, results: Sequence[ExampleResult], accuracy: Interval) -> list[str]:
+def doubtful_accuracy(named: NamedVictim, results: Sequence[ExampleResult], accuracy: Interval) -> Iterator[str]:
     """Warn about a victim that only seems robust: it ignores the texts, or its labels are in another order."""
-    found = []
     labels = named.victim.labels
     known = [result for result in results if result.correct is not None]
     predictions, true = {result.prediction for result in known}, {result.label for result in known}
     if len(predictions) == 1 and len(true) > 1:
-        found.append(
+        yield (
             f"the victim calls all {len(known):,} texts {known[0].prediction}, and the data have {len(true)} labels: one that "
             "gives the same answer to every text cannot be fooled, which is not robust"
         )
@@ -80,12 +76,11 @@ def doubtful_accuracy(named: NamedVictim, results: Sequence[ExampleResult], accu
         if named.own_labels:  # which --labels must not reorder
             remedy = f"do the data mean the same by {', '.join(labels)}, and does the victim name its columns in their order?"
         guessing = percent(1 / len(labels))
-        found.append(
+        yield (
             f"accuracy before the attack is {percent(accuracy.value or 0.0)}, at most "
             f"{percent(accuracy.high)} by its interval, below the {guessing} of guessing among "
             f"{len(labels)} labels: {remedy}"
         )
-    return found
 
 
 def _part_of_speech(plan: AttackPlan) -> str:

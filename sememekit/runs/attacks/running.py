@@ -188,9 +188,7 @@ class OpenAttack(NamedTuple):
         self.folder.finish()
         return False
 
-    def report(
-        self, seconds: float, stopped: bool, judge: NamedVictim | None = None
-    ) -> tuple[AttackReport, list[ExampleResult]]:
+    def report(self, seconds: float, stopped: bool, judge: NamedVictim | None) -> tuple[AttackReport, list[ExampleResult]]:
         """Return the report after ``seconds`` of this call, and the result of each example. ``judge``: a second classifier."""
         parts = self.parts
         plan, named, nats = parts.plan, parts.named, parts.nats
@@ -264,8 +262,7 @@ class OpenAttack(NamedTuple):
 def refuse_no_result(report: AttackReport, results: Sequence[ExampleResult], *, kept: bool = True, typed: bool = True) -> None:
     """Raise DataError if the victim failed on every example, or no correctly labelled example could be changed.
 
-    ``kept``: the folder of the attack stays, so the message names it; ``typed``: the attack was a command, so it can be
-    resumed."""
+    ``kept``: the folder of the attack stays, so the message names it; ``typed``: it was a command that can be resumed."""
     asked = [result for result in results if result.queries or result.outcome == "error"]
     see = f"; see {report.folder}" if kept else ""
     if asked and all(result.outcome == "error" for result in asked):

@@ -2,20 +2,16 @@
 
 A run can also be the segmenter of an attack: a lattice model that finds words, or the segmenter of its data."""
 
-import os
-import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
 from sememekit.attack import Cutter, Victim
 from sememekit.attack.plan import RunningSettings
 from sememekit.attack.resources import hashes_of
-from sememekit.config import is_own
+from sememekit.config import imported, is_own
 from sememekit.corpora.examples import ExampleSet, recorded_set
 from sememekit.data.segmenters import segmenter_for
 from sememekit.errors import ConfigError
@@ -103,24 +99,23 @@ class NamedVictim(NamedTuple):
 
 
 _PIECES: Final = "white space and marks"
+_USUAL: Final = RunningSettings()
 
 
 def open_victim(
     name: str,
+    settings: RunningSettings = _USUAL,
     *,
     labels: Sequence[str] = (),
-    batch_size: int = 512,
     which: Which = "best",
     device: str = "auto",
-    segmenter: str = "",
-    lexicon: str = "",
     logits: bool = False,
 ) -> NamedVictim:
     """Open a victim: a run folder; ``hf:PATH``, a sequence classifier of transformers; ``module:name``, where the module may
     lie in the working folder; or a file of joblib or pickle, which must be trusted.
 
     A module names a function, or an object that ``adapters.adapted`` takes. Its attribute ``labels`` may have the label names,
-    and ``words`` the words that it knows, most frequent first. ``segmenter`` and ``lexicon`` segment its texts; ``logits``: its
+    and ``words`` the words that it knows, most frequent first. ``settings`` say what segments its texts; ``logits``: its
     outputs are logits. Raises ConfigError: no such victim, no labels, a run that classifies no texts, or an option for
     something that the victim declares. Raises CheckpointError: no run, or a torn run."""
     found: Adapted | None = None
@@ -133,16 +128,12 @@ def open_victim(
     if logits and (found is None or found.kind != "function"):
         raise ConfigError(f"--logits: the victim {name} gives probabilities; leave --logits out")
     if found is not None:
-        given: dict[str, Any] = {"batch_size": batch_size, "segmenter": segmenter, "lexicon": lexicon, "logits": logits}
-        return wrap(found, tuple(labels), name=name, **given)
-    opened = partial(Run.open, name, which=which, device=device)
-    return _run_victim(name, opened, labels, batch_size, segmenter, lexicon)
+        return wrap(found, tuple(labels), settings, name=name, logits=logits)
+    return _run_victim(name, partial(Run.open, name, which=which, device=device), labels, settings)
 
 
-def _run_victim(
-    name: str, opened: Callable[[], Run], labels: Sequence[str], batch_size: int, segmenter: str, lexicon: str
-) -> NamedVictim:
-    classifier = load_classifier(opened(), command="attack")
+def _run_victim(name: str, opened: Callable[[], Run], labels: Sequence[str], settings: RunningSettings) -> NamedVictim:
+    classifier, segmenter = load_classifier(opened(), command="attack"), settings.segmenter
     if classifier.run.settings.dtype == "float32":
         # In float32 a probability moves by 1e-6 with the rest of the batch, enough to turn a tie; in float64 by 1e-15.
         classifier.task.double()
@@ -152,7 +143,7 @@ def _run_victim(
     own = str(signature.options["segmenter"])
     # A run of characters can be attacked word by word; its vocabulary says nothing of words then.
     words = None if own == "characters" and segmenter else classifier.run.vocabulary.tokens
-    victim = Victim(classifier.probabilities, classifier.labels, name=name, batch_size=batch_size, words=words)
+    victim = Victim(classifier.probabilities, classifier.labels, name=name, batch_size=settings.batch_size, words=words)
     weights = {"snapshot": classifier.run.snapshot, "weights": classifier.run.weights_sha256}
     identity = {"kind": "run", "name": name, **weights, "labels": list(classifier.labels)}
     kind = recorded_set(signature.dataset, f"{name}/data.json")
@@ -163,14 +154,14 @@ def _run_victim(
         told = "expects words with blanks between" if own == "none" else f"cuts texts by {classifier.segmenter.description}"
         raise ConfigError(f"--segmenter {segmenter}: the run {name} {told}; leave --segmenter out")
     else:
-        cut, cut_by = _cutter(segmenter, lexicon)
+        cut, cut_by = _cutter(segmenter, settings.lexicon)
     longest = int(getattr(classifier.task.settings, "max_length", 0))
 
     def reads(fields: tuple[str, ...]) -> tuple[int, ...]:
         return tuple(_end(classifier, field, longest) for field in fields)
 
     def larger(more: Callable[[Run], Run]) -> NamedVictim:
-        return _run_victim(name, lambda: more(opened()), labels, batch_size, segmenter, lexicon)
+        return _run_victim(name, lambda: more(opened()), labels, settings)
 
     known = reads if longest else None
     return NamedVictim(victim, identity, kind, cut, cut_by, own == "none", own_labels=True, reads=known, larger=larger)
@@ -195,11 +186,9 @@ def check_kind(name: str) -> None:
 def wrap(
     found: Adapted,
     labels: Sequence[str] = (),
+    settings: RunningSettings = _USUAL,
     *,
     name: str,
-    batch_size: int = 512,
-    segmenter: str = "",
-    lexicon: str = "",
     logits: bool = False,
     remedy: str = "--labels negative,positive",
 ) -> NamedVictim:
@@ -214,8 +203,8 @@ def wrap(
     if len(set(names)) < 2:
         raise ConfigError(f"victim {name!r}: name its labels in the order of its columns, as in {remedy}")
     known = None if found.words is None else _strings(found.words, name, "words")
-    victim = Victim(found.predict, names, name=name, batch_size=batch_size, words=known)
-    cut, cut_by = _cutter(segmenter, lexicon)
+    victim = Victim(found.predict, names, name=name, batch_size=settings.batch_size, words=known)
+    cut, cut_by = _cutter(settings.segmenter, settings.lexicon)
     identity: dict[str, Any] = {"kind": found.kind, "name": name, "labels": list(names), **found.identity}
     if known is None:
         identity["words"] = "none"
@@ -240,30 +229,15 @@ def _cutter(segmenter: str, lexicon: str) -> tuple[Cutter | None, str]:
             f"--segmenter {segmenter}: allowed, to replace words in place, are {', '.join(CUTS_WORDS)}, none "
             "(white space), the folder of a run or package.module:Class; leave it out for texts with blanks between their words"
         )
-    with _working_folder_importable():
-        opened = segmenter_for(segmenter, lexicon=lexicon or None)
+    opened = segmenter_for(segmenter, lexicon=lexicon or None)
     return opened.segment, opened.description
 
 
 def _named_object(name: str) -> Any:
     """Import the function or the object that ``module:name`` names."""
-    module_name, _, function_name = name.partition(":")
-    if not module_name or not function_name:
+    if not all(name.partition(":")[::2]):
         raise ConfigError(f"victim {name!r}: write module:function, as in mine:predict for predict() in mine.py")
-    try:
-        with _working_folder_importable():
-            module = import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and (module_name == error.name or module_name.startswith(error.name + ".")):
-            without = module_name.removesuffix(".py").replace("/", ".")
-            meant = f"; write {without}:{function_name}" if module_name.endswith(".py") else ""
-            raise ConfigError(f"victim {name!r}: no module named {module_name!r} can be imported from here{meant}") from None
-        raise ConfigError(f"victim {name!r}: {module_name} needs the module {error.name!r}, which is not installed") from None
-    except (Exception, SystemExit) as error:
-        raise ConfigError(f"victim {name!r}: importing {module_name} raised {type(error).__name__}: {error}") from None
-    if not hasattr(module, function_name):
-        raise ConfigError(f"victim {name!r}: the module {module_name!r} has no function {function_name!r}")
-    found = getattr(module, function_name)
+    found = imported(f"victim {name!r}", name, "function")
     if not callable(found) and not callable(getattr(found, "predict_proba", None)):
         raise ConfigError(
             f"victim {name!r} is no function and has no predict_proba; it must take a list of texts and give probabilities"
@@ -279,17 +253,3 @@ def _strings(values: Any, name: str, what: str) -> tuple[str, ...]:
     if wrong is not None:
         raise ConfigError(f"victim {name!r}: its {what} must be strings, and {wrong!r} is {type(wrong).__name__}")
     return found
-
-
-@contextmanager
-def _working_folder_importable() -> Iterator[None]:
-    """Allow imports from the working folder inside the block, which is not in the path of the console script."""
-    here = os.getcwd()
-    if here in sys.path:
-        yield
-        return
-    sys.path.insert(0, here)
-    try:
-        yield
-    finally:
-        sys.path.remove(here)
