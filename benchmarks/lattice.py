@@ -121,7 +121,7 @@ def gigaflops(task: Lattice, batch: Any) -> dict[str, float]:
     nodes, width, layers = tokens * columns, task.encoder.output_size, 2
     words, rows = len(task.vocabulary), len(task.embedding.weight)
     edges = nodes * longest * copies
-    inputs = settings.input_size
+    inputs = settings.embedding_size + settings.composed_size
     windows = 0 if batch.windows is None else len(batch.windows.rows)
     half = 0 if task.composition is None else task.composition.size
     parts = {

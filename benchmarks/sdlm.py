@@ -39,7 +39,7 @@ from sememekit.decoders.softmax import Softmax
 from sememekit.encoders.base import EncoderResources
 from sememekit.encoders.lstm import LSTM
 from sememekit.sememes import SememeGraph, Sense, build_graph
-from sememekit.sememes.lexicon import LexiconBuilder
+from sememekit.sememes.lexicon import Entry, lexicon_of
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import autocast
@@ -58,11 +58,11 @@ def random_graph(
     shared = [
         tuple({f"k{k}" for k in generator.integers(0, num_sememes, size)}) for size in generator.choice([1, 2, 3, 4, 5], 7000)
     ]
-    builder = LexiconBuilder(Path("random"))
+    senses: list[tuple[int, Entry]] = []
     for word in words:
         for number in generator.choice(len(shared), 1 + generator.poisson(0.5), replace=False):
-            builder.add(Sense(word, shared[number]))
-    return vocabulary, build_graph(vocabulary, [builder.finish("list:random", "0" * 64, ())])
+            senses.append((0, Sense(word, shared[number])))
+    return vocabulary, build_graph(vocabulary, [lexicon_of(senses, Path("random"), "list:random", "0" * 64)])
 
 
 class PlainSDLM(torch.nn.Module):

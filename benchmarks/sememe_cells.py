@@ -30,7 +30,7 @@ from sememekit.encoders.lstm import LSTM, LSTMCell
 from sememekit.encoders.sememe_sum import SememeSum
 from sememekit.layers import uniform_embedding
 from sememekit.sememes import SememeGraph, Sense, build_graph
-from sememekit.sememes.lexicon import LexiconBuilder
+from sememekit.sememes.lexicon import Entry, lexicon_of
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.text.vocabulary import Vocabulary
 
@@ -40,13 +40,13 @@ def random_graph(num_words: int, num_sememes: int = 1724) -> tuple[Vocabulary, S
     generator = np.random.default_rng(1)
     words = [f"w{number}" for number in range(num_words - 1)]
     vocabulary = Vocabulary.from_counts({word: 2 * num_words - number for number, word in enumerate(words)} | {"<unk>": 1})
-    builder = LexiconBuilder(Path("random"))
+    senses: list[tuple[int, Entry]] = []
     for word in words:
         if generator.random() < 0.77:
             for _ in range(1 + generator.poisson(1.7)):
                 chosen = generator.integers(0, num_sememes, 1 + generator.poisson(1.1))
-                builder.add(Sense(word, tuple({f"k{k}" for k in chosen})))
-    return vocabulary, build_graph(vocabulary, [builder.finish("list:random", "0" * 64, ())])
+                senses.append((0, Sense(word, tuple({f"k{k}" for k in chosen}))))
+    return vocabulary, build_graph(vocabulary, [lexicon_of(senses, Path("random"), "list:random", "0" * 64)])
 
 
 def loop_over_the_equations(layer: LSTMCell, x: Tensor, pi: Tensor, hidden: Tensor, cell: Tensor) -> Tensor:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 
 from sememekit.sememes import Lexicon, SememeGraph, Sense, build_graph
-from sememekit.sememes.lexicon import LexiconBuilder
+from sememekit.sememes.lexicon import lexicon_of
 from sememekit.text.vocabulary import Vocabulary
 
 SENSES = [
@@ -33,12 +35,11 @@ def small_vocabulary() -> Vocabulary:
 
 @cache
 def small_lexicon() -> Lexicon:
-    from pathlib import Path
+    return lexicon_of_senses("list:small", SENSES)
 
-    builder = LexiconBuilder(Path("small"))
-    for sense in SENSES:
-        builder.add(sense)
-    return builder.finish("list:small", "0" * 64, ())
+
+def lexicon_of_senses(name: str, senses: Iterable[Sense]) -> Lexicon:
+    return lexicon_of(enumerate(senses), Path("own"), name, "0" * 64)
 
 
 @cache

@@ -35,4 +35,4 @@ def vectors_at(path: Path) -> WordVectors:
     embedding = getattr(run.task, "embedding", None)
     if embedding is None or len(embedding.weight) != len(run.vocabulary):
         raise ConfigError(f"--vectors {path}: this run has no vectors of words; give another run, or a file of vectors")
-    return WordVectors(run.vocabulary.tokens, embedding.weight.detach().float().numpy(), run.weights_sha256, 0)
+    return WordVectors(run.vocabulary.tokens, embedding.weight.detach().float().numpy(), run.weights_sha256)

@@ -67,8 +67,7 @@ class Document:
 
 def long_run(fields: Fields) -> str:
     """The first stretch of Chinese or Japanese that is too long for one word, or an empty string."""
-    found = next((match for match in map(_RUN.search, fields) if match is not None), None)
-    return found.group() if found is not None else ""
+    return next((match.group() for match in map(_RUN.search, fields) if match is not None), "")
 
 
 def _spans(field: str, words: Iterable[str]) -> Iterator[tuple[int, int]]:

@@ -52,18 +52,10 @@ class Space:
     def narrowed(self, **changes: object) -> Space:
         return replace(self, **changes)  # type: ignore[arg-type]
 
-    def filtered(
-        self,
-        may_stand: Callable[[str, str], bool] = lambda word, other: True,
-        *,
-        may_change: Callable[[str], bool] = lambda word: True,
-    ) -> Space:
-        """Return the space restricted to allowed substitutes of allowed words."""
-        pairs = [(word.text, found) for word, found in zip(self.document.words, self.substitutes, strict=True)]
-        left = (
-            tuple(other for other in found if may_stand(word, other)) if found and may_change(word) else ()
-            for word, found in pairs
-        )
+    def filtered(self, may_stand: Callable[[str, str], bool]) -> Space:
+        """Return the space with the substitutes that may stand in place of their word."""
+        pairs = zip(self.document.words, self.substitutes, strict=True)
+        left = (tuple(other for other in found if may_stand(word.text, other)) for word, found in pairs)
         return self.narrowed(substitutes=tuple(left))
 
     def inside(self, stays: Callable[[Word], bool]) -> Space:

@@ -31,18 +31,15 @@ class StratifiedDivision:
     Blocks have as many sentences as the sum of the reduced proportions, such as 20 for 90:5:5. In every full block each split
     gets its exact share, at random positions. The label of sentence i does not depend on later sentences."""
 
-    def __init__(self, proportions: Sequence[int], seed: int) -> None:
+    def __init__(self, proportions: Sequence[int], seed: int, first: int = 0) -> None:
+        """Begin with the label of sentence ``first``."""
         divisor = gcd(*proportions)
         self._pattern = np.repeat(np.arange(len(proportions), dtype=np.int8), [part // divisor for part in proportions])
         self._generator = np.random.PCG64(seed)
         self._left = np.zeros(0, dtype=np.int8)
-        self.smallest = len(self._pattern)
-
-    def skip(self, count: int) -> None:
-        """Move to the state after ``take(count)`` without drawing; allowed only before the first ``take``."""
-        size = len(self._pattern)
-        self._generator.advance(count // size * size)
-        self.take(count % size)
+        self.smallest = size = len(self._pattern)
+        self._generator.advance(first // size * size)  # whole blocks need no drawing
+        self.take(first % size)
 
     def take(self, count: int) -> npt.NDArray[np.int8]:
         """Labels of the next ``count`` sentences: (count,) index into the proportions."""

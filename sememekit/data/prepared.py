@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from copy import copy
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, final
@@ -60,9 +61,8 @@ class PreparedData:
 
     def with_more(self, split: str, extra: Examples) -> PreparedData:
         """Return the data with further examples at the end of a split; files and signature do not change."""
-        other = PreparedData(self.folder, self.vocabulary, self.signature)
+        other = copy(self)
         other._more = {**self._more, split: extra}
-        other._checked, other._mapped = self._checked, self._mapped
         return other
 
     def recoded(self, vocabulary: Vocabulary, recode: Callable[[Any], Sequence[int]]) -> PreparedData:

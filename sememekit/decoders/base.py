@@ -260,10 +260,8 @@ class ClusterChange(NamedTuple):
 class ClusterLearner(Clustered, Scheduled):
     """A decoder that learns word clusters from the contexts of words: ``observe`` a text, then ``reassign``."""
 
-    @property
-    def learns_from_nll(self) -> bool:
-        """True if ``nll`` in training gathers the statistics by which ``after_step`` moves words."""
-        return False
+    learns_from_nll: bool = False
+    """True if ``nll`` in training gathers the statistics by which ``after_step`` moves words."""
 
     @abstractmethod
     def observe(self, hidden: Tensor, target: Tensor) -> None:

@@ -85,10 +85,6 @@ class WordSampler(FixedTables):
         """True if training draws words at this point of the schedule."""
         return self.samples > 0 and not (self.until == "first-cut" and bool(self.exact))
 
-    def stop(self) -> None:
-        """End sampling after the schedule has cut the rate, if ``samples_until = "first-cut"``."""
-        self.exact.fill_(True)
-
     def draw(self, target: Tensor) -> Draw:
         """Draw S words for a batch with targets ``target`` (N,)."""
         place = torch.rand(self.samples, dtype=torch.float64, device=self.cumulative.device, generator=self.draws)
@@ -140,7 +136,7 @@ class SampledDecoder(Scheduled):
             self.words.sparse = allowed and self.sampler.active
 
     def after_rate_cut(self) -> None:
-        self.sampler.stop()
+        self.sampler.exact.fill_(True)  # ends sampling with ``samples_until = "first-cut"``
 
 
 class NormalisedScores(SampledDecoder):

@@ -85,7 +85,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
         super().__init__(settings, resources)
-        self.settings = settings
+        self.settings, self.learns_from_nll = settings, settings.update_every > 0
         counts = resources.vocabulary.counts
         given = resources.clusters if settings.start == "file" else None
         num_words, num_clusters = len(counts), _number_of_clusters(settings, len(counts), given)
@@ -119,10 +119,6 @@ class SelfOrganized(ClusterLearner, FixedTables):
         self.groups = Groups(first, num_clusters, persistent=True)
         self.scores.fill_(-math.log2(num_clusters))
 
-    @property
-    def learns_from_nll(self) -> bool:
-        return self.settings.update_every > 0
-
     def room_for_words(self) -> Mapping[str, Any]:
         return {"num_clusters": self.num_clusters}
 
@@ -141,7 +137,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
 
     def nll_of_some(self, hidden: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
         """Return ``nll`` of the targets selected by ``keep`` (...), and 0 for the others; None selects all."""
-        counted = self.training and torch.is_grad_enabled() and self.settings.update_every > 0 and not self._held
+        counted = self.training and torch.is_grad_enabled() and self.learns_from_nll and not self._held
         of_cluster, within = self._parts(hidden, target, counted, keep)
         return of_cluster + within
 

@@ -32,17 +32,6 @@ class SenseInputs(NamedTuple):
     bias_S: Tensor | None  # of each sense, or None
 
 
-class Asked(NamedTuple):
-    """Arguments of a likelihood without gradients, for N tokens."""
-
-    structure: SenseStructure  # the graph
-    target_N: Tensor  # words
-    block: int  # tokens computed at once
-    lowered: torch.dtype  # dtype of matrix products; sums keep the dtype of the words
-    learns: bool  # whether gradients are recorded (unknown inside ``forward`` of a torch Function)
-    correction_V: Tensor | None = None  # term of each word in the normaliser (``sampling.estimated_nll``), or None
-
-
 def sense_logits(inputs: SenseInputs) -> Tensor:
     """Return (S, N) unnormalised logits of all senses: the exponent of Eq. (8) of Gu et al. 2018 plus the sense bias."""
     structure, contexts_RNE, words_VE, gates_KN, mixing_RK, bias_S = inputs
@@ -76,8 +65,9 @@ def normaliser_and_score(
     if torch.compiler.is_compiling() and correction_V is None:
         return _traced(inputs, target_N)
     structure, contexts_RNE, words_VE, gates_KN, mixing_RK, bias_S = inputs
-    asked = Asked(structure, target_N, block, product_dtype(words_VE), torch.is_grad_enabled(), correction_V)
-    return _SenseSums.apply(contexts_RNE, words_VE, gates_KN.to(words_VE.dtype), mixing_RK, bias_S, asked)
+    # Inside the function it is not known whether gradients are recorded.
+    how = structure, target_N, block, product_dtype(words_VE), torch.is_grad_enabled(), correction_V
+    return _SenseSums.apply(contexts_RNE, words_VE, gates_KN.to(words_VE.dtype), mixing_RK, bias_S, *how)
 
 
 def _traced(inputs: SenseInputs, target_N: Tensor) -> tuple[Tensor, Tensor]:
@@ -103,9 +93,9 @@ class _SenseSums(torch.autograd.Function):
         gates_KN: Tensor,
         mixing_RK: Tensor,
         bias_S: Tensor | None,
-        asked: Asked,
+        *how: Any,
     ) -> tuple[Tensor, Tensor]:
-        structure, target_N, block, lowered, learns, correction_V = asked
+        structure, target_N, block, lowered, learns, correction_V = how
         order = structure.blocks(words_VE.dtype)
         weights = [_edge_weights(each, mixing_RK) for each in order.blocks]
         start_S = None if bias_S is None else bias_S.to(words_VE.dtype)[order.sense_at]
@@ -144,14 +134,14 @@ class _SenseSums(torch.autograd.Function):
             if keep:
                 kept += [found.raised_Sn, found.place_Mn, found.share_Mn]
         if keep:
-            ctx.asked, ctx.with_bias = asked, bias_S is not None
+            ctx.how, ctx.with_bias = (structure, block, lowered), bias_S is not None
             ctx.save_for_backward(contexts_RNE, gates_KN, mixing_RK, low_words_VE, total_N, *kept, *scores)
         return normaliser_N, score_N
 
     @staticmethod
     @differentiable_once("The likelihood of words by their senses")
     def backward(ctx: Any, grad_normaliser_N: Tensor, grad_score_N: Tensor) -> tuple[Any, ...]:
-        structure, _, block, lowered, *_ = ctx.asked
+        structure, block, lowered = ctx.how
         contexts_RNE, gates_KN, mixing_RK, low_words_VE, total_N, *kept = ctx.saved_tensors
         order = structure.blocks(gates_KN.dtype)
         weights = [_edge_weights(each, mixing_RK) for each in order.blocks]
@@ -199,7 +189,7 @@ class _SenseSums(torch.autograd.Function):
             grad_gates_KN[:, part] = of_sememe_RKn.mul_(mixing_RK[:, :, None]).sum(dim=0)
         grad_words_VE = grad_words_VE.index_select(0, order.word_place)
         grad_bias = grad_bias_S[order.place_of] if ctx.with_bias else None
-        return grad_contexts_RNE, grad_words_VE, grad_gates_KN, grad_mixing_RK, grad_bias, None
+        return grad_contexts_RNE, grad_words_VE, grad_gates_KN, grad_mixing_RK, grad_bias, *[None] * 6
 
 
 def _products(words_vE: Tensor, context_RnE: Tensor, buffer: Tensor | None) -> Tensor:

@@ -42,14 +42,6 @@ class SenseBlock(NamedTuple):
     constant: Tensor
     back_constant: Tensor
 
-    @property
-    def num_words(self) -> int:
-        return self.words.stop - self.words.start
-
-    @property
-    def num_senses(self) -> int:
-        return self.places.stop - self.places.start
-
     def by_basis(self, of_words_Rvn: Tensor) -> list[tuple[Tensor, ...]]:
         """For each basis, the parts of (R, v, n) that belong to each rank. All views are made at once (a microsecond each)."""
         return list(zip(*(of_words_Rvn[:, :size].unbind(0) for size in self.ranks), strict=True))
@@ -98,12 +90,12 @@ class SenseBlocks(NamedTuple):
     @property
     def most_words(self) -> int:
         """The largest number of words of a block."""
-        return max(block.num_words for block in self.blocks)
+        return max(block.words.stop - block.words.start for block in self.blocks)
 
     @property
     def most_senses(self) -> int:
         """The largest number of senses of a block."""
-        return max(block.num_senses for block in self.blocks)
+        return max(block.places.stop - block.places.start for block in self.blocks)
 
 
 @final
@@ -145,15 +137,9 @@ class SenseStructure(FixedTables):
         self.num_words, self.num_senses, self.num_sememes = len(sense_offsets) - 1, len(set_of_sense), num_sememes
         self.most_senses = most_senses
         words = torch.arange(self.num_words, device=sense_offsets.device)
-        for name, tensor in (
-            ("sense_offsets", sense_offsets),
-            ("word_of_sense", words.repeat_interleave(sense_offsets.diff(), output_size=self.num_senses)),
-            ("set_of_sense", set_of_sense),
-            ("set_offsets", set_offsets),
-            ("set_sememes", set_sememes),
-            ("squared_degree", squared_degree),
-        ):
-            self.register_tables(**{name: tensor})
+        word_of_sense = words.repeat_interleave(sense_offsets.diff(), output_size=self.num_senses)
+        self.register_tables(sense_offsets=sense_offsets, word_of_sense=word_of_sense, set_of_sense=set_of_sense)
+        self.register_tables(set_offsets=set_offsets, set_sememes=set_sememes, squared_degree=squared_degree)
         self._blocks: dict[tuple[torch.device, torch.dtype], SenseBlocks] = {}
 
     @classmethod
@@ -224,11 +210,6 @@ def inverse(order: Tensor) -> Tensor:
     return torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=order.device))
 
 
-def inverse_root(squares: Tensor, dtype: torch.dtype) -> Tensor:
-    """1 / sqrt of integers. Integers above 65,504 are infinite in half precision, and their inverse root would be 0."""
-    return squares.to(torch.promote_types(dtype, torch.float32)).rsqrt().to(dtype)
-
-
 def _make_block(
     structure: SenseStructure, dtype: torch.dtype, words: slice, word_v: Tensor, place: int
 ) -> tuple[SenseBlock, Tensor]:
@@ -245,7 +226,8 @@ def _make_block(
     sense_s = torch.cat([*(first_v[:size] + rank for rank, size in enumerate(having)), last])
     offsets, edges = ranges(structure.set_offsets, structure.set_of_sense[sense_s])
     sememes_of_sense = Incidence(offsets, structure.set_sememes[edges], structure.num_sememes)
-    constant = inverse_root(structure.squared_degree[edges], dtype)
+    # Squares above 65,504 are infinite in half precision, and their inverse root would be 0.
+    constant = structure.squared_degree[edges].to(torch.promote_types(dtype, torch.float32)).rsqrt().to(dtype)
     block = SenseBlock(
         words=words,
         places=slice(place, place + len(sense_s)),

@@ -1,13 +1,13 @@
 """The plain softmax over words, also trained with sampled words."""
 
 from collections.abc import Callable
-from typing import ClassVar, Final, final
+from typing import Final, final
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from sememekit.decoders.base import Resources, word_vectors
+from sememekit.decoders.base import Resources, spelled, word_vectors
 from sememekit.decoders.bias_start import BiasStartSettings
 from sememekit.decoders.sampling import NormalisedScores, SamplingSettings, linear_scores
 from sememekit.layers import ChosenLogits, linear_cross_entropy
@@ -23,8 +23,6 @@ class Softmax(NormalisedScores):
 
     Shapes: contexts (..., H), log-probabilities (..., V)."""
 
-    name: ClassVar[str] = "softmax"
-    """Name in messages."""
     words: nn.Embedding
 
     class Settings(SamplingSettings, BiasStartSettings):
@@ -35,7 +33,7 @@ class Softmax(NormalisedScores):
 
     def __init__(self, settings: Settings, resources: Resources) -> None:
         super().__init__(settings, resources)
-        self.words = word_vectors(resources, self.name, tied=settings.tied)
+        self.words = word_vectors(resources, spelled(self), tied=settings.tied)
         self.bias = nn.Parameter(torch.zeros(len(resources.vocabulary))) if settings.bias else None
         self.bias_start = settings.bias_start
 
@@ -57,8 +55,6 @@ class Softmax(NormalisedScores):
 @final
 class Sampled(Softmax):
     """``softmax`` with ``samples`` = 1000 by default: see ``sememekit.decoders.sampling`` for the estimate and its sources."""
-
-    name: ClassVar[str] = "sampled"
 
     class Settings(Softmax.Settings):
         samples: int = Field(default=1000, ge=1)

@@ -51,11 +51,7 @@ class AWDLSTM(Encoder):
         sizes = [resources.input_size, *[settings.hidden_size] * (settings.num_layers - 1), self.output_size]
         self._layers = [nn.LSTM(size_in, size_out) for size_in, size_out in pairwise(sizes)]
         self.stack = nn.ModuleList(self._layers)
-        self._sizes = sizes[1:]
-
-    def start(self, batch_size: int) -> State:
-        like = next(self.parameters())
-        return tuple(like.new_zeros(batch_size, size) for size in self._sizes for _ in range(2))
+        self.state_sizes = [size for size in sizes[1:] for _ in range(2)]
 
     def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
         layers: list[Tensor] = []  # (T, B, H_l) each

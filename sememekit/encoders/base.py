@@ -1,6 +1,7 @@
 """The base class of encoders and its contract; padding of a batch with rows of different lengths."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -53,6 +54,8 @@ class Encoder(nn.Module, ABC):
     Settings: type[Settings]
     output_size: int
     """H, the size of the hidden states."""
+    state_sizes: Sequence[int]
+    """Sizes of the tensors of the state, for ``start``."""
     reads_ahead: ClassVar[bool] = False
     """True if hidden states depend on words to the right, which excludes predicting the next word."""
     unit_contexts: ClassVar[bool] = False
@@ -71,9 +74,10 @@ class Encoder(nn.Module, ABC):
                 "'sememekit build-sememe-graph' and give it with --graph FILE"
             )
 
-    @abstractmethod
     def start(self, batch_size: int) -> State:
         """The state before the first word: zeros on the device of the parameters."""
+        like = next(self.parameters())
+        return tuple(like.new_zeros(batch_size, size) for size in self.state_sizes)
 
     @abstractmethod
     def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
@@ -105,9 +109,7 @@ class Encoder(nn.Module, ABC):
         """Combine the two parts: ``combine(input_part(x), tokens, state_part(state))`` is ``step(x, tokens, state)``.
 
         ``input_part`` is (..., B, R) and ``tokens`` (..., B); ``state_part`` has tensors (..., B, ...), with axes of size 1 if
-        many steps start from one state; ``masks`` are from ``draw_masks``. Returns (..., B, H) outputs and the states after,
-        (..., B,
-        ...) each."""
+        many steps start from one state; ``masks`` are of ``draw_masks``. Returns outputs (..., B, H), states (..., B, ...)."""
         lead = input_part.shape[:-1]
         flat = tuple(part.expand(*lead, part.shape[-1]).reshape(-1, part.shape[-1]) for part in state_part)
         hidden, state = self.step(input_part.reshape(-1, input_part.shape[-1]), tokens.reshape(-1), flat)

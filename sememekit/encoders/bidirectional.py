@@ -46,6 +46,7 @@ class Bidirectional(Encoder):
         self.forth = self.direction_class(settings, resources)
         self.back = self.direction_class(settings, resources)
         self.output_size = 2 * self.forth.output_size
+        self.state_sizes = [*self.forth.state_sizes, *self.back.state_sizes]
         self.shared_sememes = settings.shared_sememes and self.forth.sememes is not None
         if self.shared_sememes:
             self.back.sememes = self.forth.sememes
@@ -53,20 +54,15 @@ class Bidirectional(Encoder):
             if isinstance(first, LSTMCell | GRUCell):
                 other.sememe_cell = first.sememe_cell
 
-    def start(self, batch_size: int) -> State:
-        return (*self.forth.start(batch_size), *self.back.start(batch_size))
-
-    def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
-        """Read a sequence; the backward half of ``state`` starts at the right end."""
-        return self.read_with(self.forth.sum_sememes(tokens) if self.shared_sememes else None, x, tokens, state, lengths)
-
-    def read_with(self, pi: Pi | None, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
-        """``forward`` with a shared pi of (T, B); without it each direction computes pi from ``tokens``."""
+    def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None, pi: Pi | None = None) -> Encoded:
+        """Read a sequence; the backward half of ``state`` starts at the right end. A shared pi of (T, B) may be given."""
+        if pi is None and self.shared_sememes:
+            pi = self.forth.sum_sememes(tokens)
         order = reversal(len(x), lengths, x.shape[1], x.device)
         half = len(state) // 2
         reordered = None if pi is None else Pi(pi.rows, reorder(pi.where, order))
-        forth = self.forth.read_with(pi, x, tokens, state[:half], lengths)
-        back = self.back.read_with(reordered, reorder(x, order), reorder(tokens, order), state[half:], lengths)
+        forth = self.forth(x, tokens, state[:half], lengths, pi)
+        back = self.back(reorder(x, order), reorder(tokens, order), state[half:], lengths, reordered)
         # (T, B, 2 H) of each layer
         layers = [torch.cat([one, reorder(other, order)], dim=-1) for one, other in zip(forth.layers, back.layers, strict=True)]
         return Encoded(hidden=layers[-1], state=(*forth.state, *back.state), layers=tuple(layers))

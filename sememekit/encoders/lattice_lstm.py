@@ -47,6 +47,7 @@ class LatticeLSTM(ChildSum):
         super().__init__(settings, resources)
         self.settings = settings
         self.output_size = size = settings.hidden_size
+        self.state_sizes = [size] * (2 * settings.num_layers)
         gates = 3 if settings.coupled else 4
         sizes = [resources.input_size, *[size] * (settings.num_layers - 1)]
         self.inputs = nn.ModuleList(nn.Linear(size_in, gates * size) for size_in in sizes)
@@ -54,26 +55,10 @@ class LatticeLSTM(ChildSum):
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -(size**-0.5), size**-0.5)
 
-    def start(self, batch_size: int) -> State:
-        like = next(self.parameters())
-        return tuple(like.new_zeros(batch_size, self.output_size) for _ in range(2 * len(self.inputs)))
-
     def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
-        return self.scan(x, state, self.draw_masks(x.shape[1]), lengths)
-
-    def draw_masks(self, batch_size: int) -> State:
-        """Draw a mask (B, H) on the previous output of each layer, then a mask below each layer but the first."""
-        if not self.training or not (self.settings.dropout or self.settings.recurrent_dropout):
-            return ()
-        ones = next(self.parameters()).new_ones(batch_size, self.output_size)
-        layers = len(self.inputs)
-        rates = [self.settings.recurrent_dropout] * layers + [self.settings.dropout] * (layers - 1)
-        return tuple(shared_dropout(ones, rate, True, ()) for rate in rates)
-
-    def scan(self, x: Tensor, state: State, masks: State = (), lengths: Tensor | None = None) -> Encoded:
-        """``forward`` with masks from ``draw_masks``."""
         layers: list[Tensor] = []
         after: list[Tensor] = []
+        masks = self.draw_masks(x.shape[1])
         with torch.autocast(x.device.type, enabled=False):
             x = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
             for number in range(len(self.inputs)):
@@ -86,6 +71,15 @@ class LatticeLSTM(ChildSum):
                 after += [last_real_step(part, lengths) for part in scanned]
                 layers.append(x)
         return Encoded(hidden=x, state=tuple(after), layers=tuple(layers))
+
+    def draw_masks(self, batch_size: int) -> State:
+        """Draw a mask (B, H) on the previous output of each layer, then a mask below each layer but the first."""
+        if not self.training or not (self.settings.dropout or self.settings.recurrent_dropout):
+            return ()
+        ones = next(self.parameters()).new_ones(batch_size, self.output_size)
+        layers = len(self.inputs)
+        rates = [self.settings.recurrent_dropout] * layers + [self.settings.dropout] * (layers - 1)
+        return tuple(shared_dropout(ones, rate, True, ()) for rate in rates)
 
     def input_part(self, x: Tensor) -> Tensor:
         """Return (..., 4 H) the contribution of the vectors to the gates of the first layer."""

@@ -1,6 +1,6 @@
 """Long short-term memory, and its layers with the sememes of a word: the output gate and the second cell of Qin et al. 2020."""
 
-from typing import ClassVar, final
+from typing import final
 
 import torch
 from torch import Tensor, nn
@@ -21,8 +21,6 @@ class LSTM(RecurrentStack):
 
     Hochreiter and Schmidhuber 1997 with the forget gate of Gers et al. 2000, as torch computes it; forget bias 0. Sememes enter
     as in Qin et al. 2020 (see below). State: (h_1, c_1, h_2, c_2, ...), each (B, H_l)."""
-
-    states_per_layer: ClassVar[int] = 2
 
     @staticmethod
     def plain_layer(settings: RecurrentStack.Settings, size_in: int, size_out: int) -> nn.Module:

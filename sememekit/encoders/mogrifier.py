@@ -111,8 +111,6 @@ class Mogrifier(RecurrentStack):
     In a lattice, Q^1 h is computed once for each state, and all else for each edge, since later rounds depend on state and
     edge. State: (h_1, c_1, h_2, c_2, ...), each (B, H_l)."""
 
-    states_per_layer: ClassVar[int] = 2
-
     class Settings(RecurrentStack.Settings):
         rounds: int = Field(default=5, ge=0)
         """Number of gatings, the input first; 5 in the public model of Penn Treebank, 0 is an LSTM."""

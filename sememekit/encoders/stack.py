@@ -3,7 +3,7 @@
 Plain layers are torch's modules with its kernels, or on a CPU LSTMs with products in bfloat16."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
@@ -24,16 +24,11 @@ def run_layer(layer: Any, x: Tensor, own: State, lengths: Tensor | None, dtype: 
     Autocast is off inside. If ``dtype`` (``product_dtype``) is lower than the dtype of ``x``, an LSTM on a CPU multiplies in
     ``dtype``; its states, sums and gates, and all other layers and devices, use the dtype of ``x``. Torch's autocast would
     round the states, too."""
-    if dtype != x.dtype and x.device.type == "cpu" and isinstance(layer, nn.LSTM | WeightDropped):
-        return _scan_with_products_in(dtype, layer.all_weights[0], x, own, lengths)
-    return _run_kernel(layer, x, own, lengths)
-
-
-def _scan_with_products_in(
-    dtype: torch.dtype, weights: Sequence[Tensor], x: Tensor, own: State, lengths: Tensor | None
-) -> tuple[Tensor, State]:
-    """Run one layer of torch's LSTM, whose rows are of i, f, u, o: ``lstm_scan`` wants u, f, i, o."""
-    input_GE, recurrent_GH, *biases = (torch.cat([u, f, i, o]) for i, f, u, o in (part.chunk(4) for part in weights))
+    if dtype == x.dtype or x.device.type != "cpu" or not isinstance(layer, nn.LSTM | WeightDropped):
+        return _run_kernel(layer, x, own, lengths)
+    # The rows of torch's weights are of i, f, u, o: ``lstm_scan`` wants u, f, i, o.
+    parts = (part.chunk(4) for part in layer.all_weights[0])
+    input_GE, recurrent_GH, *biases = (torch.cat([u, f, i, o]) for i, f, u, o in parts)
     ready_TBG = functional.linear(x.to(dtype), input_GE.to(dtype)).to(x.dtype) + sum(biases)
     scanned = lstm_scan(ready_TBG, recurrent_GH.to(dtype), *own)
     return zero_padding(scanned[0], lengths), tuple(last_real_step(part, lengths) for part in scanned)
@@ -66,7 +61,7 @@ class RecurrentStack(Encoder):
     output gate (``gate``), or through a second cell (``cell``). Upper layers are plain. The state has the tensors (B, H_l) of
     each layer in order."""
 
-    states_per_layer: ClassVar[int]
+    states_per_layer: ClassVar[int] = 2
 
     class Settings(config.Settings):
         hidden_size: int = Field(default=650, ge=1)
@@ -115,8 +110,8 @@ class RecurrentStack(Encoder):
         self.stack = nn.ModuleList(self.plain_layer(settings, size_in, size_out) for size_in, size_out in pairwise(sizes))
         if settings.injection in ("gate", "cell"):
             self.stack[0] = self.sememe_layer(settings, input_size, sememe_size, sizes[1])
-        self._sizes = sizes[1:]
-        for layer, size in zip(self.stack, self._sizes, strict=True):
+        self.state_sizes = [size for size in sizes[1:] for _ in range(self.states_per_layer)]
+        for layer, size in zip(self.stack, sizes[1:], strict=True):
             if isinstance(layer, CustomRecurrentLayer) or settings.initialisation != "uniform":
                 initialise(layer, settings.initialisation, size)
 
@@ -130,13 +125,6 @@ class RecurrentStack(Encoder):
     def sememe_layer(settings: Any, size_in: int, sememe_size: int, size_out: int) -> CustomRecurrentLayer:
         """The first layer for the injections "gate" and "cell"."""
 
-    def start(self, batch_size: int) -> State:
-        like = next(self.parameters())
-        return tuple(like.new_zeros(batch_size, size) for size in self._sizes for _ in range(self.states_per_layer))
-
-    def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
-        return self.read_with(None, x, tokens, state, lengths)
-
     def sum_sememes(self, tokens: Tensor) -> Pi | None:
         """Return pi of ``tokens`` (T, B); None without injection."""
         if self.sememes is None:
@@ -144,8 +132,8 @@ class RecurrentStack(Encoder):
         with torch.autocast(tokens.device.type, enabled=False):
             return self.sememes(tokens)
 
-    def read_with(self, pi: Pi | None, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
-        """``forward`` with a given pi of (T, B); None computes it from ``tokens``."""
+    def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None, pi: Pi | None = None) -> Encoded:
+        """Read a sequence with a given pi of (T, B); None computes it from ``tokens``."""
         layers: list[Tensor] = []  # (T, B, H_l) each
         new_state: list[Tensor] = []
         pi = self.sum_sememes(tokens) if pi is None else pi

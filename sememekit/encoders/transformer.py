@@ -118,14 +118,10 @@ class Transformer(Encoder):
                 f"turns its numbers in pairs; set encoder.hidden_size={fitting} or another encoder.num_heads"
             )
         self.output_size, self.context, self.head_size = size, settings.context, size // heads
+        self.state_sizes = [self.context * width for width in (1, *[size] * (2 * settings.num_layers))]
         self.input = nn.Linear(resources.input_size, size) if resources.input_size != size else nn.Identity()
         self.input_norm, self.output_norm = nn.LayerNorm(size), nn.LayerNorm(size)
         self.blocks = nn.ModuleList(TransformerBlock(settings) for _ in range(settings.num_layers))
-
-    def start(self, batch_size: int) -> State:
-        like = next(self.parameters())
-        widths = [1, *[self.output_size] * (2 * len(self.blocks))]
-        return tuple(like.new_zeros(batch_size, self.context * width) for width in widths)
 
     def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
         layers: list[Tensor] = []

@@ -82,7 +82,6 @@ class Incidence(FixedTables):
         by_column = members.argsort(stable=True)
         back_offsets = functional.pad(torch.bincount(members, minlength=num_columns).cumsum(0), (1, 0))
         self.num_rows = num_rows
-        self.num_columns = num_columns
         self.register_tables(offsets=offsets.int(), members=members.int(), back_offsets=back_offsets.int())
         self.register_tables(back_rows=row_of_edge[by_column].int(), back_edges=by_column)
 

@@ -80,11 +80,12 @@ class _MogrifierScan(torch.autograd.Function):
         hidden_BH: Tensor,
         cell_BH: Tensor,
         mask: Tensor | None,
-        *flat: Tensor | None,
+        *flat: Any,
     ) -> tuple[Tensor, Tensor]:
         steps, batch, size_in = x_TBE.shape
         size, num_rounds = hidden_BH.shape[1], len(flat) // 3
-        maps = [_transposed(flat[number : number + 3]) for number in range(0, len(flat), 3)]
+        rounds = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
+        maps = [(bias, up.t(), None if down is None else down.t()) for bias, up, down in rounds]
         hidden_TBH, cell_TBH = (x_TBE.new_empty(steps + 1, batch, size) for _ in range(2))
         hidden_TBH[0], cell_TBH[0] = hidden_BH, cell_BH
         seen_TBH = hidden_TBH[:-1] if mask is None else x_TBE.new_empty(steps, batch, size)
@@ -184,8 +185,3 @@ class _MogrifierScan(torch.autograd.Function):
         flat_slopes = slopes_TBG.flatten(0, 1)
         grad_matrix = flat_slopes.t() @ joined_TBJ.flatten(0, 1)
         return grad_joined_TBJ[..., :size_in], grad_matrix, flat_slopes.sum(0), dh_BH, dc_BH, None, *grads
-
-
-def _transposed(parts: Sequence[Any]) -> GateMap:
-    bias, up, down = parts
-    return GateMap(bias, up.t(), None if down is None else down.t())

@@ -127,7 +127,7 @@ class _Recurrent(nn.Module):
         if words is None:
             words = x.new_zeros(x.shape[:2], dtype=torch.int64)
         start = self.encoder.start(x.shape[1]) if state is None else self._unpacked(state, x.shape[1])
-        encoded = self.encoder.read_with(pi, x, words, start, lengths)
+        encoded = self.encoder(x, words, start, lengths, pi)
         return (encoded.hidden.transpose(0, 1) if self.batch_first else encoded.hidden), self._packed(encoded.state)
 
     if TYPE_CHECKING:
@@ -151,10 +151,9 @@ class _Recurrent(nn.Module):
         for what, given in (("words", words), ("sememes", sememes)):
             if given is not None and given.shape[:2] != x.shape[:2]:
                 raise ValueError(f"{name}: {what} of shape {tuple(given.shape)} for inputs {tuple(x.shape)}, time first")
-        shared = not isinstance(self.encoder, Bidirectional) or self.encoder.shared_sememes
         if sememes is None:
-            return stack.sum_sememes(words) if shared and words is not None else None
-        if not shared:
+            return None
+        if isinstance(self.encoder, Bidirectional) and not self.encoder.shared_sememes:
             raise ValueError(f"{name}: sememes= needs shared_sememes=True; look them up by words instead")
         with torch.autocast(x.device.type, enabled=False):
             return self._given(reader, sememes)

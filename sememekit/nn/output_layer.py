@@ -57,6 +57,9 @@ class OutputLayer(nn.Module):
     """The setting that ``senses`` imply, with its value; () if they imply none, None if the layer reads no senses."""
     by_clusters: ClassVar[tuple[str, str] | None] = None
     """The setting that ``clusters`` imply, with its value; () and None as above."""
+    static: ClassVar[bool] = True
+    """True if ``layer.nll`` has static shapes and so compiles; otherwise a compiled graph uses the probabilities of all words.
+    """
     rank_of_word: Tensor
     weight: Tensor | None
     layer: Decoder
@@ -241,9 +244,8 @@ class OutputLayer(nn.Module):
         return self.layer.nll(hidden, words)
 
     def _static(self, hidden: Tensor) -> bool:
-        """Return whether ``layer.nll`` has static shapes and so compiles; otherwise a compiled graph uses the
-        probabilities of all words."""
-        return True
+        """Return ``static`` for these contexts."""
+        return self.static
 
     def _swap(self, hidden: Tensor) -> Callable[[Tensor], Tensor]:
         """Return a function that swaps batch and time axes, so that dropout masks are locked over time; the identity for

@@ -43,6 +43,7 @@ class SelfOrganizedSoftmax(OutputLayer):
 
     decoder_class: ClassVar[type[Decoder]] = SelfOrganized
     any_size: ClassVar[bool] = True
+    static: ClassVar[bool] = False
     by_clusters: ClassVar[tuple[str, str] | None] = ("start", "file")
     layer: SelfOrganized
     num_steps: Tensor
@@ -129,9 +130,6 @@ class SelfOrganizedSoftmax(OutputLayer):
             return self.layer.nll(hidden, words)
         self._remind()
         return self.layer.nll_of_some(hidden, words, None if bool(keep.all()) else keep)
-
-    def _static(self, hidden: Tensor) -> bool:
-        return False
 
     @torch.no_grad()
     def _draw_first_clusters(self) -> None:

@@ -70,9 +70,7 @@ class AdaptiveSoftmax(OutputLayer):
 
     decoder_class: ClassVar[type[Decoder]] = Adaptive
     ordered: ClassVar[bool] = True
-
-    def _static(self, hidden: Tensor) -> bool:
-        return False
+    static: ClassVar[bool] = False
 
 
 @final
@@ -132,14 +130,12 @@ class TreeSoftmax(StructuredLayer):
     (``decoders.tree_hsm``)."""
 
     decoder_class: ClassVar[type[Decoder]] = TreeHSM
+    static: ClassVar[bool] = False
     layer: TreeHSM
     by_senses: ClassVar[tuple[str, str] | tuple[()] | None] = ("tree", "sememes")
 
     def _structure(self, graph: SememeGraph | None) -> Iterable[NDArray[Any]]:
         return self.layer.parent.numpy(), self.layer.sign.numpy()
-
-    def _static(self, hidden: Tensor) -> bool:
-        return False
 
 
 @final

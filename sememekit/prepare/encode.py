@@ -3,10 +3,11 @@
 import hashlib
 from collections.abc import Sequence
 from contextlib import ExitStack
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
+from operator import call
 from pathlib import Path
-from typing import Final, NamedTuple, Self, final
+from typing import BinaryIO, Final, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
@@ -31,45 +32,33 @@ class Encoded(NamedTuple):
     """One shard's part of a split: a file of ids in the final type, and its counts."""
 
     path: Path  # of the ids
-    tokens: int  # number of ids
     types: Path  # of the ids that occur and their counts (2, types), since a shard has few of the V words
     sizes: tuple[int, int, int]  # sentences, characters and bytes
 
 
-class EncodeTask(NamedTuple):
-    """Encode one shard in a process of an engine. A shard without a split is divided; ``first`` is then the number of its first
-    sentence among all divided sentences."""
+def encode_shard(
+    shard: ShardResult, split: str | None, division: StratifiedDivision, path: Path, fingerprint: str, stem: Path
+) -> dict[str, Encoded]:
+    """Return split -> its part of one shard, in a process of an engine, by the vocabulary in the file ``path``.
 
-    shard: ShardResult
-    split: str | None
-    first: int
-    proportions: tuple[int, ...]
-    seed: int
-    vocabulary: Path
-    fingerprint: str
-    stem: Path
-
-    def run(self) -> dict[str, Encoded]:
-        """Return split -> its part of the shard."""
-        vocabulary = _vocabulary(self.vocabulary, self.fingerprint)
-        shard, mapping = self.shard, _mapping(self.shard, vocabulary)
-        division = StratifiedDivision(self.proportions, self.seed)
-        division.skip(self.first)
-        writers = {split: _PartWriter(self.stem, split, vocabulary) for split in ([self.split] if self.split else SPLITS)}
-        ids, units, position = shard.ids(), shard.units(), 0
-        for first in range(0, len(units), _SENTENCES):
-            block = np.asarray(units[first : first + _SENTENCES])
-            words = int(block[:, 0].sum(dtype=np.int64))
-            block_ids = mapping[ids[position : position + words]]
-            position += words
-            if self.split is not None:
-                writers[self.split].write(block_ids, block)
-                continue
-            labels = division.take(len(block))
-            labels_of_words = np.repeat(labels, block[:, 0])
-            for label, split in enumerate(SPLITS):
-                writers[split].write(block_ids[labels_of_words == label], block[labels == label])
-        return {split: writer.close() for split, writer in writers.items()}
+    A shard without a split is divided; ``division`` begins with its first sentence."""
+    vocabulary = _vocabulary(path, fingerprint)
+    mapping = _mapping(shard, vocabulary)
+    writers = {name: _PartWriter(stem, name, vocabulary) for name in ([split] if split else SPLITS)}
+    ids, units, position = shard.ids(), shard.units(), 0
+    for begin in range(0, len(units), _SENTENCES):
+        block = np.asarray(units[begin : begin + _SENTENCES])
+        num_words = int(block[:, 0].sum(dtype=np.int64))
+        block_ids = mapping[ids[position : position + num_words]]
+        position += num_words
+        if split is not None:
+            writers[split].write(block_ids, block)
+            continue
+        labels = division.take(len(block))
+        labels_of_words = np.repeat(labels, block[:, 0])
+        for label, name in enumerate(SPLITS):
+            writers[name].write(block_ids[labels_of_words == label], block[labels == label])
+    return {name: writer.close() for name, writer in writers.items()}
 
 
 @final
@@ -93,15 +82,13 @@ class _PartWriter:
         found = np.flatnonzero(self._counts)
         np.save(types, np.stack([found, self._counts[found]]))
         sentences, characters, size = self._sizes.tolist()
-        return Encoded(self._path, int(self._counts.sum()), types, (sentences, characters, size))
+        return Encoded(self._path, types, (sentences, characters, size))
 
 
 def _mapping(shard: ShardResult, vocabulary: Vocabulary) -> npt.NDArray[np.uint32]:
-    pairs = [(index, vocabulary.id(word)) for word, _, index in shard.types()]
+    pairs = np.array([(index, vocabulary.id(word)) for word, _, index in shard.types()], dtype=np.int64).reshape(-1, 2)
     mapping = np.zeros(len(pairs), dtype=np.uint32)
-    if pairs:
-        provisional, final_ids = np.array(pairs, dtype=np.int64).T
-        mapping[provisional] = final_ids
+    mapping[pairs[:, 0]] = pairs[:, 1]
     return mapping
 
 
@@ -115,8 +102,8 @@ def _vocabulary(path: Path, fingerprint: str) -> Vocabulary:
 class SplitWriter:
     """The file of ids of one split, and its counts."""
 
-    def __init__(self, path: Path, vocabulary: Vocabulary) -> None:
-        self._file = path.open("wb")
+    def __init__(self, file: BinaryIO, vocabulary: Vocabulary) -> None:
+        self._file = file
         self._counts: npt.NDArray[np.int64] = np.zeros(len(vocabulary), dtype=np.int64)
         self._unknown = vocabulary.unknown_id
         self._digest = hashlib.sha256()
@@ -133,12 +120,6 @@ class SplitWriter:
                 self._file.write(block)
         part.path.unlink()
         part.types.unlink()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self._file.close()
 
     def summary(self) -> SplitSummary:
         tokens = int(self._counts.sum())
@@ -170,9 +151,10 @@ def write_splits(
     firsts = [0, *accumulate(0 if split else shard.sentences for split, shard in whole)]
     work, path = folder.parent, folder.parent / VOCABULARY
     vocabulary.save(path)
+    divisions = [StratifiedDivision(corpus.proportions, seed, first) for first in firsts]
     tasks = [
-        EncodeTask(shard, split, first, corpus.proportions, seed, path, vocabulary.fingerprint, work / f"shard-{number}")
-        for number, ((split, shard), first) in enumerate(zip(whole, firsts, strict=False))
+        partial(encode_shard, shard, split, division, path, vocabulary.fingerprint, work / f"shard-{number}")
+        for number, ((split, shard), division) in enumerate(zip(whole, divisions, strict=False))
     ]
     progress("encode", 0, len(parts))
     writers: dict[str, SplitWriter] = {}
@@ -181,10 +163,10 @@ def write_splits(
         def take(encoded: dict[str, Encoded]) -> None:
             for split, part in encoded.items():
                 if split not in writers:
-                    writers[split] = stack.enter_context(SplitWriter(folder / f"{split}.bin", vocabulary))
+                    writers[split] = SplitWriter(stack.enter_context((folder / f"{split}.bin").open("wb")), vocabulary)
                 writers[split].take(part)
 
-        for done, encoded in enumerate(engine.in_order(EncodeTask.run, tasks), start=1):
+        for done, encoded in enumerate(engine.in_order(call, tasks), start=1):
             take(encoded)
             progress("encode", done, len(parts))
         if undivided and corpus.shuffle:

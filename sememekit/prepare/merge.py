@@ -3,10 +3,11 @@
 import heapq
 import random
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, groupby
-from operator import itemgetter
+from functools import partial
+from itertools import accumulate, groupby, repeat
+from operator import call, itemgetter
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -71,25 +72,14 @@ def merge_vocabulary(
     return Vocabulary.from_counts(counts), coverage
 
 
-class TrainingTask(NamedTuple):
-    """Count the train part of one undivided shard, for a process of an engine."""
-
-    shard: ShardResult
-    first: int
-    proportions: tuple[int, ...]
-    seed: int
-    stem: Path
-
-    def run(self) -> ShardResult:
-        """Return the words of train with their counts as ``.types`` of a shard; no other part of this shard may be read."""
-        division = StratifiedDivision(self.proportions, self.seed)
-        division.skip(self.first)
-        found_counts = _counts(self.shard, lambda first, size: division.take(size) == 0)
-        counted = ShardResult(self.stem, int(found_counts.sum()), 0, {})
-        counts = found_counts.tolist()  # numbers of Python: looked up and written in half the time
-        with counted.stem.with_suffix(".types").open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{word}\t{counts[index]}\t{index}\n" for word, _, index in self.shard.types() if counts[index])
-        return counted
+def _count_training(shard: ShardResult, division: StratifiedDivision, stem: Path) -> ShardResult:
+    """Return the words of train of one undivided shard with their counts as ``.types`` of a shard, in a process of an engine;
+    no other part of this shard may be read."""
+    found_counts = _counts(shard, lambda first, size: division.take(size) == 0)
+    counts = found_counts.tolist()  # numbers of Python: looked up and written in half the time
+    with stem.with_suffix(".types").open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{word}\t{counts[index]}\t{index}\n" for word, _, index in shard.types() if counts[index])
+    return ShardResult(stem, int(found_counts.sum()), 0, {})
 
 
 def of_training(
@@ -100,10 +90,10 @@ def of_training(
     Only the words of the result may be read; they lie in ``folder``. Memory grows with the distinct words of one shard."""
     firsts = accumulate((shard.sentences for shard in shards), initial=0)
     tasks = [
-        TrainingTask(shard, first, tuple(proportions), seed, folder / f"train-{number}")
+        partial(_count_training, shard, StratifiedDivision(proportions, seed, first), folder / f"train-{number}")
         for number, (shard, first) in enumerate(zip(shards, firsts, strict=False))
     ]
-    return list(engine.in_order(TrainingTask.run, tasks))
+    return list(engine.in_order(call, tasks))
 
 
 def hold_out(vocabulary: Vocabulary, share: float, seed: int) -> tuple[Vocabulary, dict[str, int]]:
@@ -153,9 +143,8 @@ def _counts(shard: ShardResult, chosen: Callable[[int, int], npt.NDArray[np.bool
     return counts
 
 
-def _merge_some(task: tuple[Sequence[ShardResult], Path]) -> None:
+def _merge_some(shards: Sequence[ShardResult], path: Path) -> None:
     """Write the words of some shards as one list, in a process of an engine."""
-    shards, path = task
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{word}\t{count}\n" for word, count in _add_up(heapq.merge(*map(_pairs, shards))))
 
@@ -167,7 +156,7 @@ def _word_counts(engine: Engine, shards: Sequence[ShardResult], folder: Path) ->
     size = min(_OPEN_AT_ONCE, max(2, -(-len(shards) // engine.num_workers)))
     groups = [shards[first : first + size] for first in range(0, len(shards), size)]
     paths = [folder / f"merged-{number}.types" for number in range(len(groups))]
-    list(engine.map(_merge_some, list(zip(groups, paths, strict=True))))
+    list(engine.map(call, list(map(partial, repeat(_merge_some), groups, paths))))
     return heapq.merge(*map(_read_merged, paths))
 
 

@@ -112,11 +112,11 @@ class Pipeline:
         # All pieces of the tokenizer of a model are the vocabulary unless another one is asked for.
         limited = self._settings.min_count is not None or self._settings.max_vocabulary is not None
         pieces = segmenter.names if isinstance(segmenter, HuggingFacePieces) and not limited else ()
-        vocabulary, coverage = self._merge(engine, parts, results, pieces)
+        shards = [(split, result) for (split, _, _), result in zip(parts, results, strict=True)]
+        vocabulary, coverage = self._merge(engine, shards, pieces)
         target = self._work / "finished"
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
-        shards = [(split, result) for (split, _, _), result in zip(parts, results, strict=True)]
         splits = write_splits(engine, target, vocabulary, shards, self._corpus, self._settings.seed, self._progress)
         examples = self._corpus.annotate(target, shards)
         named = {split: target / LABELS.format(split) for split in splits}
@@ -189,11 +189,7 @@ class Pipeline:
         return ChunksSummary(ngrams=chunks.num_ngrams, length=length, rarest=rarest, fingerprint=chunks.fingerprint)
 
     def _merge(
-        self,
-        engine: Engine,
-        parts: Sequence[tuple[str | None, Span, str]],
-        results: Sequence[ShardResult],
-        pieces: tuple[str, ...],
+        self, engine: Engine, shards: Sequence[tuple[str | None, ShardResult]], pieces: tuple[str, ...]
     ) -> tuple[Vocabulary, float | None]:
         """Return the vocabulary (of the corpus and ``pieces``, or given), and the share of tokens that the lexicon knows."""
         specials = (*self._corpus.specials, self._end) if self._end_of_sentence else self._corpus.specials
@@ -208,8 +204,8 @@ class Pipeline:
                 )
             return self._given, None
         splits = self._corpus.vocabulary_splits
-        counted = [result for (split, _, _), result in zip(parts, results, strict=True) if split in splits]
-        undivided = [result for (split, _, _), result in zip(parts, results, strict=True) if split is None]
+        counted = [result for split, result in shards if split in splits]
+        undivided = [result for split, result in shards if split is None]
         if splits == ("train",) and not self._corpus.shuffle:
             undivided = of_training(engine, undivided, self._corpus.proportions, self._settings.seed, self._work)
         counted += undivided

@@ -20,10 +20,13 @@ import hashlib
 import json
 import pickle
 from array import array
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import count
+from operator import call
 from pathlib import Path
-from typing import Any, Final, NamedTuple, final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -46,36 +49,26 @@ _FLUSH: Final = 1 << 20
 _Array = npt.NDArray[np.integer]
 
 
-class SourceTask(NamedTuple):
-    """One source for a process of an engine."""
+def _read_source(corpus: Corpus, source: CorpusFile, number: int, folder: Path, errors: str) -> tuple[Unpacked, dict[str, int]]:
+    """Return one source, and the faults of its bytes, in a process of an engine."""
+    source = CorpusFile(source.split, source.path.absolute())
+    marker, stamp = folder / f"{number}{MARKER}", [_VERSION, str(source.path), _state(source.path), errors, corpus.column]
+    if (kept := read_marker(marker)) is not None and kept["stamp"] == stamp:
+        return Unpacked(**{**kept["found"], "path": folder / kept["found"]["path"]}), kept["faults"]
+    faults = FaultCounter(errors)
+    found = corpus.unpack(source, number, folder, faults)
+    if found.path != source.path:
+        table = {**found._asdict(), "path": found.path.name}
+        write_marker(marker, {"stamp": stamp, "found": table, "faults": faults.counts}, [found.path])
+    return found, faults.counts
 
-    corpus: Corpus
-    source: CorpusFile
-    number: int
-    folder: Path
-    errors: str
 
-    def run(self) -> tuple[Unpacked, dict[str, int]]:
-        """Return the source, and the faults of its bytes."""
-        source = CorpusFile(self.source.split, self.source.path.absolute())
-        marker, stamp = self.folder / f"{self.number}{MARKER}", self._stamp(source.path)
-        if (kept := read_marker(marker)) is not None and kept["stamp"] == stamp:
-            return Unpacked(**{**kept["found"], "path": self.folder / kept["found"]["path"]}), kept["faults"]
-        faults = FaultCounter(self.errors)
-        found = self.corpus.unpack(source, self.number, self.folder, faults)
-        if found.path != source.path:
-            table = {**found._asdict(), "path": found.path.name}
-            write_marker(marker, {"stamp": stamp, "found": table, "faults": faults.counts}, [found.path])
-        return found, faults.counts
-
-    def _stamp(self, path: Any) -> list[Any]:
-        """Return a value that changes when the source does."""
-        if isinstance(path, Path):
-            stat = path.stat() if path.is_file() else None
-            state: Any = None if stat is None else [stat.st_size, stat.st_mtime_ns, stat.st_ino]
-        else:
-            state = path.stamp()
-        return [_VERSION, str(path), state, self.errors, self.corpus.column]
+def _state(path: Any) -> Any:
+    """Return a value that changes when the file does; None for a folder."""
+    if not isinstance(path, Path):
+        return path.stamp()
+    stat = path.stat() if path.is_file() else None
+    return None if stat is None else [stat.st_size, stat.st_mtime_ns, stat.st_ino]
 
 
 def write_marker(marker: Path, table: Mapping[str, Any], files: Sequence[Path]) -> None:
@@ -110,29 +103,11 @@ def read_sources(
             found.append(corpus.unpack(source, number, folder, faults))
             progress("hash", number + 1, len(sources))
         return found
-    tasks = [SourceTask(corpus, source, number, folder, faults.policy) for number, source in enumerate(sources)]
-    for unpacked, counts in engine.in_order(SourceTask.run, tasks, lambda done: progress("hash", done, len(sources))):
+    tasks = [partial(_read_source, corpus, source, number, folder, faults.policy) for number, source in enumerate(sources)]
+    for unpacked, counts in engine.in_order(call, tasks, lambda done: progress("hash", done, len(sources))):
         found.append(unpacked)
         faults.counts.update(counts)
     return found
-
-
-@final
-class _ProvisionalIds(dict[str, int]):
-    """word -> id, with the next id for a new word, and the count of each."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.counts: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-
-    def __missing__(self, word: str) -> int:
-        index = self[word] = len(self)
-        return index
-
-    def count(self, words: _Array) -> None:
-        counts = np.bincount(words, minlength=len(self))
-        counts[: len(self.counts)] += self.counts
-        self.counts = counts
 
 
 def _bare(line: str, faults: FaultCounter) -> str:
@@ -169,22 +144,24 @@ class ShardJob(NamedTuple):
         Memory grows with the number of distinct words in the shard. Raises DataError as the readers do, with file and line."""
         stem = self.folder / key
         faults = FaultCounter(self.errors)
-        ids = _ProvisionalIds()
+        ids = defaultdict[str, int](count().__next__)  # a new word gets the next number
+        counts: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         words_written = sentences = 0
         with stem.with_suffix(".ids").open("wb") as id_file, stem.with_suffix(".units").open("wb") as unit_file:
             for words, units in self._blocks(span, ids, faults):
                 id_file.write(words.astype("<u4").data)
                 unit_file.write(units.astype("<u4").data)
-                ids.count(words)
+                so_far, counts = counts, np.bincount(words, minlength=len(ids))
+                counts[: len(so_far)] += so_far
                 words_written += len(words)
                 sentences += len(units)
         with stem.with_suffix(".types").open("w", encoding="utf-8", newline="\n") as type_file:
-            type_file.writelines(f"{word}\t{ids.counts[index]}\t{index}\n" for word, index in sorted(ids.items()))
-        counts = {"words": words_written, "sentences": sentences, "faults": faults.counts}
-        write_marker(stem.with_suffix(".done"), counts, [stem.with_suffix(ending) for ending in (".ids", ".units", ".types")])
+            type_file.writelines(f"{word}\t{counts[index]}\t{index}\n" for word, index in sorted(ids.items()))
+        table = {"words": words_written, "sentences": sentences, "faults": faults.counts}
+        write_marker(stem.with_suffix(".done"), table, [stem.with_suffix(ending) for ending in (".ids", ".units", ".types")])
         return ShardResult(stem, words_written, sentences, faults.counts)
 
-    def _blocks(self, span: Span, ids: _ProvisionalIds, faults: FaultCounter) -> Iterator[tuple[_Array, _Array]]:
+    def _blocks(self, span: Span, ids: dict[str, int], faults: FaultCounter) -> Iterator[tuple[_Array, _Array]]:
         """Provisional ids (N,) and units (sentences, 3) of a span, a block of lines at a time; lines with faults one by one."""
         if not self.corpus.is_lines(self.segmenter):
             yield from self._one_by_one(span, ids, faults)
@@ -206,7 +183,7 @@ class ShardJob(NamedTuple):
                 counts = counts + 1
             yield words, np.column_stack([counts, sizes])
 
-    def _one_by_one(self, span: Span, ids: _ProvisionalIds, faults: FaultCounter) -> Iterator[tuple[_Array, _Array]]:
+    def _one_by_one(self, span: Span, ids: dict[str, int], faults: FaultCounter) -> Iterator[tuple[_Array, _Array]]:
         words: array[int] = array("q")
         units: array[int] = array("q")
         for piece in read_pieces(span, faults):
@@ -235,17 +212,6 @@ class ShardJob(NamedTuple):
             yield ([*words, self.end] if self.end is not None and closed else words), characters, size
 
 
-class ShardTask(NamedTuple):
-    """One shard for a process of an engine: the pickled job, and the fields of this shard."""
-
-    job: bytes
-    span: Span
-    key: str
-
-    def run(self) -> ShardResult:
-        return _unpickled(self.job).process(self.span, self.key)
-
-
 def run_shards(
     engine: Engine, job: ShardJob, spans: Sequence[Span], keys: Sequence[str], progress: Progress
 ) -> list[ShardResult]:
@@ -259,13 +225,18 @@ def run_shards(
     todo = [(span, key) for span, key in zip(spans, keys, strict=True) if key not in results]
     progress("shards", finished := len(results), len(keys))
     pickled = pickle.dumps(job)
-    tasks = [ShardTask(pickled, span, key) for span, key in todo]
+    tasks = [partial(_process, pickled, span, key) for span, key in todo]
     try:
-        found = engine.in_order(ShardTask.run, tasks, lambda done: progress("shards", finished + done, len(keys)))
-        results |= {task.key: result for task, result in zip(tasks, found, strict=True)}
+        found = engine.in_order(call, tasks, lambda done: progress("shards", finished + done, len(keys)))
+        results |= {key: result for (_, key), result in zip(todo, found, strict=True)}
     finally:
         _unpickled.cache_clear()
     return [results[key] for key in keys]
+
+
+def _process(job: bytes, span: Span, key: str) -> ShardResult:
+    """Process one shard of a pickled ``ShardJob``, in a process of an engine."""
+    return _unpickled(job).process(span, key)
 
 
 @lru_cache(maxsize=1)

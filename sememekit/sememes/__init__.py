@@ -87,13 +87,13 @@ def open_lexicons(
     dictionary, ``seed`` for random."""
     options: dict[str, object] = {"side": side, "yes_download": yes_download, "lemmas": lemmas}
     options |= {"defining_words": defining_words, "seed": seed}
+    known = [lexicon_reader(spec)[0].Settings.model_fields for spec in specs]
     for name, default in (("side", "chinese"), ("defining_words", 2000)):
-        if options[name] != default and not any(name in lexicon_reader(spec)[0].Settings.model_fields for spec in specs):
+        if options[name] != default and not any(name in fields for fields in known):
             having = [kind for kind in LEXICON_FORMATS if name in lexicon_reader(f"{kind}:FILE")[0].Settings.model_fields]
             raise ConfigError(
                 f"--{name.replace('_', '-')} {options[name]}: this is for {', '.join(having)}, not for {', '.join(specs)}; "
                 "leave it out"
             )
-    known = [lexicon_reader(spec)[0].Settings.model_fields for spec in specs]
-    own = [{name: value for name, value in options.items() if name in names} for names in known]
+    own = [{name: value for name, value in options.items() if name in fields} for fields in known]
     return [open_lexicon(spec, **given) for spec, given in zip(specs, own, strict=True)]

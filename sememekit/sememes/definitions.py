@@ -23,7 +23,7 @@ MARKS = frozenset("#%$*+&@?!~^")
 MAX_DEPTH = 60  # deepest nesting that is read; definitions in HowNet nest up to about ten levels
 
 _CLOSING = {"{": "}", "(": ")", '"': '"', "<": ">"}
-_DELIMITERS = frozenset('{}()<>"=,;:|')
+_WORD = re.compile(r'[^{}()<>"=,;:|]*')
 _MARKS = re.compile(r"(?:\s*[#%$*+&@?!~^])+")
 _RELATION = re.compile(r'\s*([^\s#%$*+&@?!~^{}()<>"=,;:|][^{}()<>"=,;:|]*(?:\|[^{}()<>"=,;:|]*)?)=')
 """A role: a name, or a sememe as in ``(institution|机构=UN|联合国)``."""
@@ -52,7 +52,11 @@ class DefinitionNode:
 
 def parse_definition(text: str) -> tuple[DefinitionNode, ...]:
     """The trees of a DEF, in order. Raises DataError with the position (from 1), the found and the expected sign."""
-    return _Parser(text).definition()
+    parser = _Parser(text)
+    nodes = parser.items(depth=0, closing="")
+    if parser.peek():
+        parser.fail("the end, a comma or a semicolon")
+    return nodes
 
 
 class _Parser:
@@ -60,16 +64,10 @@ class _Parser:
         self._text = text
         self._position = 0
 
-    def definition(self) -> tuple[DefinitionNode, ...]:
-        nodes = self.items(depth=0, closing="")
-        if self._peek():
-            self._fail("the end, a comma or a semicolon")
-        return nodes
-
     def items(self, depth: int, closing: str) -> tuple[DefinitionNode, ...]:
         nodes = [self._item("", "", depth)]
         while True:
-            next_one = self._peek()
+            next_one = self.peek()
             if next_one in (",", ";") and next_one:
                 self._position += 1
                 nodes.append(self._item(next_one, "", depth))
@@ -80,17 +78,17 @@ class _Parser:
 
     def _item(self, separator: str, shared_relation: str, depth: int) -> DefinitionNode:
         if depth > MAX_DEPTH:
-            self._fail(f"at most {MAX_DEPTH} levels of brackets")
+            self.fail(f"at most {MAX_DEPTH} levels of brackets")
         relation = shared_relation
         if not relation and (found := _RELATION.match(self._text, self._position)):
             relation, self._position = "|".join(side.strip() for side in found[1].split("|")), found.end()
         marks = self._marks()
-        bracket = self._peek()
+        bracket = self.peek()
         if bracket and bracket in _CLOSING:
             self._position += 1
             node = self._bracketed(bracket, marks, depth)
-            if self._peek() != _CLOSING[bracket]:
-                self._fail(f"{_CLOSING[bracket]!r}")
+            if self.peek() != _CLOSING[bracket]:
+                self.fail(f"{_CLOSING[bracket]!r}")
             self._position += 1
         else:
             english, chinese = self._name(optional=False)
@@ -107,9 +105,9 @@ class _Parser:
                 return head
         elif bracket == "(":
             start = self._position
-            if self._peek() not in MARKS:
+            if self.peek() not in MARKS:
                 english, chinese = self._name(optional=True)
-                if (english or chinese) and self._peek() == ")":
+                if (english or chinese) and self.peek() == ")":
                     return DefinitionNode(english, chinese, marks=marks, bracket="(")
             self._position = start
         return DefinitionNode(marks=marks, bracket=bracket, is_group=True, children=self.items(depth + 1, _CLOSING[bracket]))
@@ -120,9 +118,9 @@ class _Parser:
         marks = self._marks()
         english, chinese = self._name(optional=True)
         if marks or english or chinese:
-            if self._peek() == "}":
+            if self.peek() == "}":
                 return DefinitionNode(english, chinese, marks=marks, bracket="{")
-            if self._peek() == ":":
+            if self.peek() == ":":
                 self._position += 1
                 children = self.items(depth + 1, "}")
                 return DefinitionNode(english, chinese, marks=marks, bracket="{", children=children)
@@ -137,31 +135,31 @@ class _Parser:
 
     def _name(self, optional: bool) -> tuple[str, str]:
         first = self._word()
-        if self._peek() == "|":
+        if self.peek() == "|":
             if not first:
-                self._fail("an English name before '|'")
+                self.fail("an English name before '|'")
             self._position += 1
             second = self._word()
             if not second:
-                self._fail("a Chinese name after '|'")
+                self.fail("a Chinese name after '|'")
             return first, second
         if not first and not optional:
-            self._fail("a sememe")
+            self.fail("a sememe")
         return ("", first) if CHINESE_RUN.fullmatch(first) else (first, "")
 
     def _word(self) -> str:
         """Read up to the next delimiter, without blanks around; may be empty."""
-        start = self._position
-        while self._position < len(self._text) and self._text[self._position] not in _DELIMITERS:
-            self._position += 1
-        return self._text[start : self._position].strip()
+        found = _WORD.match(self._text, self._position)
+        assert found is not None
+        self._position = found.end()
+        return found[0].strip()
 
-    def _peek(self) -> str:
+    def peek(self) -> str:
         while self._position < len(self._text) and self._text[self._position].isspace():
             self._position += 1
         return self._text[self._position : self._position + 1]
 
-    def _fail(self, expected: str) -> NoReturn:
+    def fail(self, expected: str) -> NoReturn:
         found = repr(self._text[self._position]) if self._position < len(self._text) else "the end"
         before = self._text[max(0, self._position - 25) : self._position]
         raise DataError(f"definition, character {self._position + 1}: expected {expected}, found {found} after {before!r}")

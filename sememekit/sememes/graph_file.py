@@ -22,6 +22,7 @@ this part, so older versions still read the file."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -128,13 +129,10 @@ def _number(value: Any) -> int:
     return value
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"expected a text, found {value!r:.40}")
+def _checked(kind: type, what: str, value: Any) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(f"expected {what}, found {value!r:.40}")
     return value
 
 
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise TypeError(f"expected a list, found {value!r:.40}")
-    return value
+_text, _list = partial(_checked, str, "a text"), partial(_checked, list, "a list")

@@ -2,10 +2,11 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import KeysView, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -61,10 +62,9 @@ class LexiconReport(config.Record):
 class Lexicon:
     """An immutable dictionary: word -> senses, in the order of the file.
 
-    ``name`` is ``format:file``; ``inventory`` has the sememes that the file declares, if any, whether used or not."""
-
-    shuffle_seed: int | None = None
-    """Seed for exchanging the senses of words of like frequency in a graph; None: no exchange."""
+    ``name`` is ``format:file``; ``inventory`` has the sememes that the file declares, if any, whether used or not. ``lend``
+    returns the senses that a word gets from its lemma, which has the given senses (default: the same senses).
+    ``shuffle_seed`` is for exchanging the senses of words of like frequency in a graph; None: no exchange."""
 
     def __init__(
         self,
@@ -73,8 +73,12 @@ class Lexicon:
         senses: Mapping[str, tuple[Sense, ...]],
         report: LexiconReport,
         inventory: Sequence[str] = (),
+        *,
+        lend: Callable[[tuple[Sense, ...], str], tuple[Sense, ...]] = lambda senses, word: senses,
+        shuffle_seed: int | None = None,
     ) -> None:
         self.name, self.sha256, self.report, self.inventory = name, sha256, report, tuple(inventory)
+        self.lend, self.shuffle_seed = lend, shuffle_seed
         self._senses = dict(senses)
 
     @property
@@ -89,10 +93,6 @@ class Lexicon:
         """The senses of a word in the order of the file; empty for an unknown word."""
         return self._senses.get(word, ())
 
-    def lend(self, senses: tuple[Sense, ...], word: str) -> tuple[Sense, ...]:
-        """Return the senses that ``word`` gets from its lemma, which has ``senses`` (default: the same senses)."""
-        return senses
-
     def __len__(self) -> int:
         return len(self._senses)
 
@@ -103,47 +103,41 @@ class Lexicon:
         return f"Lexicon({self.name!r}, {len(self)} words, {self.num_senses} senses)"
 
 
-class LexiconBuilder:
-    """Collects the senses of one file and counts its faults."""
+_NUM_EXAMPLES: Final = 5
 
-    num_examples = 5
+Entry = Sense | str  # a sense, or the reason why an entry of a file gives none
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._senses: dict[str, list[Sense]] = {}
-        self._skipped: dict[str, int] = {}
-        self._examples: list[str] = []
-        self._num_records = 0
 
-    def add(self, sense: Sense) -> None:
-        self._num_records += 1
-        self._senses.setdefault(sense.word, []).append(sense)
-
-    def skip(self, line: int, reason: str) -> None:
-        self._num_records += 1
-        self._skipped[reason] = self._skipped.get(reason, 0) + 1
-        if len(self._examples) < self.num_examples:
-            self._examples.append(f"{self._path}:{line}: {reason}")
-
-    @property
-    def is_empty(self) -> bool:
-        return not self._senses
-
-    def finish(self, name: str, sha256: str, notes: tuple[str, ...] = (), inventory: Sequence[str] = ()) -> Lexicon:
-        senses = {word: tuple(entries) for word, entries in self._senses.items()}
-        every = [sense for entries in senses.values() for sense in entries]
-        report = LexiconReport(
-            records=self._num_records,
-            words=len(senses),
-            senses=len(every),
-            sememes=len({sememe for sense in every for sememe in sense.sememes}),
-            skipped=self._skipped,
-            empty_bags=sum(not sense.sememes for sense in every),
-            duplicates=len(every) - len(set(every)),
-            examples=tuple(self._examples),
-            notes=notes,
-        )
-        return Lexicon(name, sha256, senses, report, inventory)
+def lexicon_of(
+    records: Iterable[tuple[int, Entry]],
+    path: Path,
+    name: str,
+    sha256: str,
+    notes: Sequence[str] = (),
+    inventory: Sequence[str] = (),
+) -> Lexicon:
+    """Return the lexicon of (line, record) of the file at ``path``, with counts of its senses and faults."""
+    senses, skipped, examples = dict[str, list[Sense]](), Counter[str](), list[str]()
+    for line, record in records:
+        if isinstance(record, Sense):
+            senses.setdefault(record.word, []).append(record)
+            continue
+        skipped[record] += 1
+        if len(examples) < _NUM_EXAMPLES:
+            examples.append(f"{path}:{line}: {record}")
+    every = [sense for entries in senses.values() for sense in entries]
+    report = LexiconReport(
+        records=len(every) + skipped.total(),
+        words=len(senses),
+        senses=len(every),
+        sememes=len({sememe for sense in every for sememe in sense.sememes}),
+        skipped=skipped,
+        empty_bags=sum(not sense.sememes for sense in every),
+        duplicates=len(every) - len(set(every)),
+        examples=tuple(examples),
+        notes=tuple(notes),
+    )
+    return Lexicon(name, sha256, {word: tuple(entries) for word, entries in senses.items()}, report, inventory)
 
 
 class LexiconReader(ABC):

@@ -121,10 +121,7 @@ def graph_statistics(graph: SememeGraph, counts: Sequence[int] | NDArray[np.inte
     entries = list(graph.entries())
     bags = [entry.sememes() for entry in entries if entry.is_annotated]
     names = [lexicon.name for lexicon in graph.lexicons] + [*Source.RULES, Source.NONE]
-    words_by_source = Counter(graph.word_sources)
-    tokens_by_source: Counter[str] = Counter()
-    for source, count in zip(graph.word_sources, counts.tolist(), strict=True):
-        tokens_by_source[source] += count
+    of_source = {name: np.array([source == name for source in graph.word_sources]) for name in names}
     without = [(-count, word) for word, count, has in zip(graph.words, counts.tolist(), annotated, strict=True) if not has]
     num_annotated = int(annotated.sum())
     words = np.array([word not in (END, STOP) for word in graph.words])
@@ -153,8 +150,8 @@ def graph_statistics(graph: SememeGraph, counts: Sequence[int] | NDArray[np.inte
         sememes_per_word=_ratio(sum(map(len, bags)), num_annotated),
         senses_per_sememe=_ratio(sense_sizes[of_annotated].sum(), len(set().union(*bags))),
         words_with_one_sense=int((senses_of_word[annotated] == 1).sum()),
-        words_by_source={name: words_by_source[name] for name in dict.fromkeys(names)},
-        tokens_by_source={name: tokens_by_source[name] for name in dict.fromkeys(names)},
+        words_by_source={name: int(there.sum()) for name, there in of_source.items()},
+        tokens_by_source={name: int(counts[there].sum()) for name, there in of_source.items()},
         words_without_annotation=tuple(word for _, word in sorted(without)),
     )
 

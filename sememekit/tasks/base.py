@@ -26,7 +26,7 @@ from sememekit.progress import OneStage, silent
 from sememekit.ranks import ALONE, Ranks
 from sememekit.tasks import TASKS
 from sememekit.tasks.resources import TaskResources
-from sememekit.tasks.scoring import Scoring, label_scoring, stream_scoring
+from sememekit.tasks.scoring import Scoring, UnitScores, stream_scoring
 from sememekit.tasks.vectors import VectorCoverage
 from sememekit.text.vocabulary import Vocabulary
 
@@ -275,12 +275,16 @@ class LabelPredictor(Task):
 
     def scored(self, data: PreparedData, split: str, batch_size: int | None = None) -> Scoring:
         examples = self.examples(data, split)
+        units = np.arange(len(examples))
 
-        def right() -> NDArray[np.bool_]:
-            texts = [examples.texts(number) for number in range(len(examples))]
-            return np.asarray(self.probabilities(texts).argmax(1) == np.asarray(examples.labels, dtype=np.int64))
+        def chunks(progress: OneStage) -> Iterator[UnitScores]:
+            progress(0, len(units))
+            right = self.probabilities([examples.texts(number) for number in units.tolist()]).argmax(1) == examples.labels
+            yield UnitScores(units, right.astype(np.float64), np.ones_like(units))
+            progress(len(units), len(units))
 
-        return label_scoring(right, len(examples))
+        how = "labels examples, one by one"
+        return Scoring(chunks, "examples", len(units), "accuracy", how=how, without=("batch_size",), counted="examples")
 
     @abstractmethod
     def evaluate_labels(self, data: PreparedData, split: str) -> tuple[Accuracy, float]:

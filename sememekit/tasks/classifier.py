@@ -251,17 +251,10 @@ class TextClassifier(LabelPredictor, Divided):
         """(n, C) probabilities of the labels. Equal texts, as in attacks on pairs, are encoded once."""
         if not len(texts):
             return np.zeros((0, len(self.labels)))
-        rows: list[npt.NDArray[np.int32]] = []
         place: dict[bytes, int] = {}
-        where = np.zeros((len(texts), self.num_texts), dtype=np.int64)
-        for index, example in enumerate(texts):
-            for number in range(self.num_texts):
-                row = self._read(example[number])
-                key = row.tobytes()
-                if key not in place:
-                    place[key] = len(rows)
-                    rows.append(row)
-                where[index, number] = place[key]
+        read = [[self._read(example[number]).tobytes() for number in range(self.num_texts)] for example in texts]
+        where = np.array([[place.setdefault(text, len(place)) for text in example] for example in read])
+        rows = [np.frombuffer(text, dtype=np.int32) for text in place]
         size = self.settings.evaluation_batch_size
         vectors, result = None, []
         with evaluating(self):

@@ -3,17 +3,13 @@
 from typing import ClassVar, Literal, final
 
 from pydantic import Field
-from torch import nn
 
 from sememekit.data.prepared import PreparedData
-from sememekit.decoders.base import Decoder
-from sememekit.encoders.base import Encoder
 from sememekit.measure.rouge import PRESETS, PRESETS_OF_DATASETS, RougeSettings, rouge, sees
 from sememekit.tasks.base import PrimaryMetric
 from sememekit.tasks.seq2seq import SequenceToSequence
 from sememekit.tasks.writing import hypothesis_words, originals_of
 from sememekit.text.scripts import HAN
-from sememekit.text.vocabulary import Vocabulary
 
 
 @final
@@ -29,21 +25,17 @@ class HeadlineWriter(SequenceToSequence):
         validation_beam: int = Field(default=1, ge=1)
         """Beam size on validation; 1 is greedy."""
 
-    def __init__(
-        self, settings: Settings, vocabulary: Vocabulary, embedding: nn.Embedding, encoder: Encoder, decoder: Decoder
-    ) -> None:
-        super().__init__(settings, vocabulary, embedding, encoder, decoder)
-        self.by_rouge, self.validation_beam = settings.checkpoint_by == "rouge", settings.validation_beam
+    settings: Settings
 
     @property
     def metric(self) -> PrimaryMetric:
-        return PrimaryMetric("rougeL", lower_is_better=False) if self.by_rouge else super().metric
+        return PrimaryMetric("rougeL", lower_is_better=False) if self.settings.checkpoint_by == "rouge" else super().metric
 
     def evaluate(self, data: PreparedData, split: str) -> dict[str, float]:
         metrics = super().evaluate(data, split)
-        if not self.by_rouge:
+        if self.settings.checkpoint_by != "rouge":
             return metrics
-        search = self.search.model_copy(update={"beam_size": self.validation_beam, "num_best": 1})
+        search = self.search.model_copy(update={"beam_size": self.settings.validation_beam, "num_best": 1})
         examples, originals = data.examples(split), list(originals_of(data, split))
         found = self.write([examples.text(index, 0) for index in range(len(examples))], search)
         texts = [

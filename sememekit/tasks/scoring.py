@@ -109,26 +109,6 @@ def stream_scoring(
     return Scoring(chunks, unit, int(unit_P.max(initial=-1)) + 1, columns=columns, reading=reading)
 
 
-def sentence_scoring(chunks: Callable[[OneStage], Iterator[UnitScores]], num_sentences: int, marginal: str) -> Scoring:
-    """Return the scoring of whole sentences (without word probabilities) by a model with this ``marginal``."""
-    without = ("by", "overlay", "cache", "dynamic", "batch_size")
-    how, reading = "scores whole sentences, not single words", {**SENTENCES, "marginal": marginal}
-    return Scoring(chunks, WITH_END, num_sentences, reading=reading, how=how, without=without)
-
-
-def label_scoring(right: Callable[[], NDArray[np.bool_]], num_examples: int) -> Scoring:
-    """Return the scoring of labels by accuracy; ``right`` (n,) marks correctly labelled examples."""
-
-    def chunks(progress: OneStage) -> Iterator[UnitScores]:
-        progress(0, num_examples)
-        hits = right().astype(np.float64)
-        yield UnitScores(np.arange(num_examples), hits, np.ones(num_examples, dtype=np.int64))
-        progress(num_examples, num_examples)
-
-    how, counted = "labels examples, one by one", "examples"
-    return Scoring(chunks, counted, num_examples, "accuracy", how=how, without=("batch_size",), counted=counted)
-
-
 def sentences_of(data: PreparedData, split: str) -> tuple[NDArray[np.int64], str]:
     """Return the sentence of each prediction of a stream, (P,) rising from 0, and the definition of a sentence.
 

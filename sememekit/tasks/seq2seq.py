@@ -35,12 +35,6 @@ _EXAMPLES_AT_ONCE = 1 << 16
 _PREPARE = "write pairs with: sememekit preprocess gigaword|lcsts|peoples-daily-headlines|switchboard SOURCE --out DIR"
 
 
-def _check_marks(vocabulary: Vocabulary) -> None:
-    for mark in (START, STOP):
-        if mark not in vocabulary:
-            raise ConfigError(f"the vocabulary has no {mark!r}, so its data are no pairs; {_PREPARE}")
-
-
 class PairBatch(NamedTuple):
     """B pairs of texts."""
 
@@ -103,7 +97,6 @@ class SequenceToSequence(TextWriter, Divided):
         self, settings: Settings, vocabulary: Vocabulary, embedding: nn.Embedding, encoder: Encoder, decoder: Decoder
     ) -> None:
         super().__init__()
-        _check_marks(vocabulary)
         self.settings, self.vocabulary, self.embedding = settings, vocabulary, embedding
         own, table = settings.share_embedding, (len(vocabulary), settings.embedding_size, settings.start_spread)
         self.source_embedding = embedding if own else uniform_embedding(*table)
@@ -121,11 +114,14 @@ class SequenceToSequence(TextWriter, Divided):
             output_dropout=settings.output_dropout,
         )
         self.decoder = decoder
-        self._begin, self._end = vocabulary.id(START), vocabulary.id(STOP)
+        self.search = settings.search
+        self._begin, self.end = vocabulary.id(START), vocabulary.id(STOP)
 
     @classmethod
     def build(cls, settings: Settings, resources: TaskResources) -> Self:
-        _check_marks(resources.vocabulary)  # of other data no size of a layer is worth a word
+        for mark in (START, STOP):  # of other data no size of a layer is worth a word
+            if mark not in resources.vocabulary:
+                raise ConfigError(f"the vocabulary has no {mark!r}, so its data are no pairs; {_PREPARE}")
         embedding = uniform_embedding(len(resources.vocabulary), settings.embedding_size, settings.start_spread)
         encoder = resources.make_encoder(settings.embedding_size)
         decoder = resources.make_decoder(settings.output_size or settings.hidden_size, embedding)
@@ -134,10 +130,6 @@ class SequenceToSequence(TextWriter, Divided):
     @property
     def metric(self) -> PrimaryMetric:
         return PrimaryMetric("perplexity", lower_is_better=True)
-
-    @property
-    def search(self) -> BeamSettings:
-        return self.settings.search
 
     def check_source(self, words: int, where: str) -> None:
         settings = self.settings
@@ -163,17 +155,14 @@ class SequenceToSequence(TextWriter, Divided):
         return self.writer(x_TBE, state, memory, batch.real).outputs
 
     def batch_of(self, pairs: Sequence[tuple[Ids, Ids]]) -> PairBatch:
-        source, lengths = padded([self._cut(source) for source, _ in pairs])
+        source, lengths = padded([source[: self.settings.read_words or None] for source, _ in pairs])
         targets = [target for _, target in pairs]
         before, _ = padded(targets, begin=[self._begin])
-        words, _ = padded(targets, end=[self._end])
+        words, _ = padded(targets, end=[self.end])
         target_lengths = np.array([len(target) + 1 for target in targets])
         real = np.flatnonzero(np.arange(len(before))[:, None] < target_lengths[None, :])
         source_SB, before_TB, real_N, words_N = map(self._place, (source, before, real, words.reshape(-1)[real]))
         return PairBatch(source_SB, torch.from_numpy(lengths), before_TB, real_N, words_N)
-
-    def _cut(self, source: Ids) -> Ids:
-        return source[: self.settings.read_words] if self.settings.read_words else source
 
     def _place(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(array).to(self.device, non_blocking=True)
@@ -211,10 +200,6 @@ class SequenceToSequence(TextWriter, Divided):
         nats_N = self.decoder.nll(self._contexts(batch), batch.words)
         return BatchLoss(at_least_single(nats_N).sum(), nats_N.numel(), None, ())
 
-    @property
-    def end(self) -> int:
-        return self._end
-
     def score_pairs(self, data: PreparedData, split: str, progress: OneStage = silent) -> Iterator[Scored]:
         examples, done = self._checked(data, split), 0
         with evaluating(self):
@@ -240,7 +225,7 @@ class SequenceToSequence(TextWriter, Divided):
         """Return (V,) how often each word occurs in targets, end marks included."""
         examples = self._examples(data, split)
         counts = np.zeros(len(self.vocabulary), dtype=np.int64)
-        counts[self._end] = len(examples)
+        counts[self.end] = len(examples)
         for begin in range(0, len(examples), _EXAMPLES_AT_ONCE):
             bounds = np.asarray(examples.offsets[2 * begin : 2 * (begin + _EXAMPLES_AT_ONCE) + 1])
             is_target = np.repeat(np.arange(len(bounds) - 1) % 2 == 1, np.diff(bounds))
@@ -259,9 +244,9 @@ class SequenceToSequence(TextWriter, Divided):
         lengths, done = np.array([len(source) for source in sources], dtype=np.int64), 0
         with evaluating(self):
             for chosen in sorted_batches(lengths, self.settings.evaluation_batch_size):
-                ids, own = padded([self._cut(sources[index]) for index in chosen])
+                ids, own = padded([sources[index][: self.settings.read_words or None] for index in chosen])
                 memory, state = self._read(self._place(ids), torch.from_numpy(own))
-                best = beam_search(self._step, state, memory, begin=self._begin, end=self._end, settings=how, banned=banned)
+                best = beam_search(self._step, state, memory, begin=self._begin, end=self.end, settings=how, banned=banned)
                 for index, hypotheses in zip(chosen.tolist(), best, strict=True):
                     found[index] = hypotheses
                 done += len(chosen)

@@ -38,11 +38,10 @@ class TextWriter(Task):
     kinds: ClassVar[frozenset[Kind]] = frozenset({"texts"})
     summary, trained_by = "a model that writes a text for a text", "headline|dialogue"
     scored_with: ClassVar[Literal["rouge", "bleu"]]
-
-    @property
-    @abstractmethod
-    def search(self) -> BeamSettings:
-        """The settings of its beam search."""
+    search: BeamSettings
+    """The settings of its beam search."""
+    end: int
+    """The word that ends a target."""
 
     @abstractmethod
     def check_source(self, words: int, where: str) -> None:
@@ -62,11 +61,6 @@ class TextWriter(Task):
     @abstractmethod
     def teacher_forced(self, source: Ids, words: Sequence[int]) -> TeacherForced:
         """The predictions of ``words`` (word ids) given ``source``, without dropout."""
-
-    @property
-    @abstractmethod
-    def end(self) -> int:
-        """The word that ends a target."""
 
     @abstractmethod
     def score_pairs(self, data: PreparedData, split: str, progress: OneStage = silent) -> Iterator[Scored]:

@@ -74,10 +74,6 @@ class ChunkVocabulary:
     def text(self, id: int) -> tuple[str, ...]:
         return tuple(self._words[token] for token in self.tokens(id))
 
-    def lengths(self) -> npt.NDArray[np.int64]:
-        """(V + M,) words of each chunk."""
-        return np.array([1] * self.num_tokens + [len(ngram) for ngram in self._ngrams], dtype=np.int64)
-
     def up_to(self, length: int, num_ngrams: int | None = None) -> "ChunkVocabulary":
         """Return a vocabulary of chunks of at most ``length`` words: the first ``num_ngrams`` n-grams, with new ids."""
         kept = [index for index, ngram in enumerate(self._ngrams) if len(ngram) <= length][:num_ngrams]

@@ -213,11 +213,9 @@ class TextForm:
         return text if self.numbers_to is None else _NUMBER_WORD.sub(self.numbers_to.replace("\\", r"\\"), text)
 
     def _letters(self, text: str) -> str:
-        text = to_half_width(text) if self.half_width else text
-        return self._lowered(text) if self.lower else text
-
-    def _lowered(self, text: str) -> str:
-        mark = self.numbers_to
+        text, mark = to_half_width(text) if self.half_width else text, self.numbers_to
+        if not self.lower:
+            return text
         if mark is None or mark not in text or mark.lower() == mark:
             return text.lower()
         return _WORD.sub(lambda word: word[0] if word[0] == mark else word[0].lower(), text)

@@ -24,12 +24,11 @@ _MAX_WIDTH: Final = 10_000
 class WordVectors:
     """Words with their vectors, in the order of the file: n distinct ``words``, ``matrix`` (n, E) and the SHA-256 of the file.
 
-    ``repeated`` counts lines with a repeated word; the first line of a word counts."""
+    The first line of a repeated word counts."""
 
     words: tuple[str, ...]
     matrix: NDArray[np.float32]
     sha256: str
-    repeated: int
 
     @property
     def size(self) -> int:
@@ -47,7 +46,6 @@ def read_vectors(path: Path, *, words: Container[str] | None = None, size: int |
     Raises DataError, with the line: absent, cut off, not UTF-8, a line of another width than E, or a number that is not finite.
     """
     kept: dict[str, NDArray[np.float32]] = {}
-    repeated = 0
     for number, line in enumerate(_lines(path), start=1):
         fields = line.rstrip().split(" ")
         if number == 1 and len(fields) == 2 and all(field.isdigit() for field in fields):
@@ -64,10 +62,7 @@ def read_vectors(path: Path, *, words: Container[str] | None = None, size: int |
             raise DataError(
                 f"{path}:{number}: {len(fields) - 1} numbers behind the word, and vectors of {size} are expected here"
             )
-        if words is not None and word not in words:
-            continue
-        if word in kept:
-            repeated += 1
+        if word in kept or (words is not None and word not in words):
             continue
         try:
             vector = np.array(values, dtype=np.float32)
@@ -83,7 +78,7 @@ def read_vectors(path: Path, *, words: Container[str] | None = None, size: int |
     matrix = np.stack(list(kept.values())) if kept else np.zeros((0, size), dtype=np.float32)
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return WordVectors(tuple(kept), matrix, digest, repeated)
+    return WordVectors(tuple(kept), matrix, digest)
 
 
 def _lines(path: Path) -> Iterator[str]:

@@ -79,14 +79,10 @@ def read_clusters(path: Path | str, vocabulary: Vocabulary) -> NDArray[np.int64]
     missing = [repr(vocabulary.token(number)) for number in np.flatnonzero(ids < 0).tolist()]
     if missing:
         other = fingerprint and fingerprint != vocabulary.fingerprint
+        why = f"written for vocabulary {fingerprint}, this is {vocabulary.fingerprint}" if other else "add them to the file"
         raise DataError(
             f"word clusters {path}: {len(missing)} of the {len(vocabulary)} words of the vocabulary are in no cluster: "
-            f"{_shorten(missing)}"
-            + (
-                f"; written for vocabulary {fingerprint}, this is {vocabulary.fingerprint}"
-                if other
-                else "; add them to the file"
-            )
+            f"{_shorten(missing)}; {why}"
         )
     return ids
 

@@ -31,7 +31,7 @@ from sememekit.sememes import SememeGraph
 from sememekit.tasks.scoring import UnitScores
 from sememekit.training import RunFolder
 from sememekit.training.manifest import write_run_manifest
-from tests.small import small_graph
+from tests.small import lexicon_of_senses, small_graph
 from tests.small_pairs import PairPlace
 from tests.small_run import Place
 
@@ -157,11 +157,9 @@ def test_the_two_tables_sort_words_as_the_paper_does() -> None:
 
 def test_a_word_with_very_many_sememes_has_a_row_of_its_own(place: Place) -> None:
     from sememekit.sememes import Sense, build_graph
-    from sememekit.sememes.lexicon import LexiconBuilder
 
-    builder = LexiconBuilder(Path("rich"))
-    builder.add(Sense("吃", tuple(f"s{number}" for number in range(20))))
-    graph = build_graph(place.data.vocabulary, [builder.finish("list:rich", "0" * 64, ())])
+    rich = lexicon_of_senses("list:rich", [Sense("吃", tuple(f"s{number}" for number in range(20)))])
+    graph = build_graph(place.data.vocabulary, [rich])
     kinds = list(word_kinds("sememes", np.ones(graph.num_words, dtype=np.int64), graph))
     assert [kind.words.sum() for kind in kinds if kind.name == "14 sememes or more"] == [1]
     assert sum(kind.words.sum() for kind in kinds if not kind.of_which) == graph.num_words

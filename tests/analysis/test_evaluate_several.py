@@ -25,8 +25,8 @@ from sememekit.protocols.adaptation import Adaptation
 from sememekit.protocols.cache import CacheSettings
 from sememekit.runs.run import Run
 from sememekit.sememes import Sense, build_graph
-from sememekit.sememes.lexicon import LexiconBuilder
 from sememekit.tasks.scoring import BLOCK, sentences_of
+from tests.small import lexicon_of_senses
 from tests.small_pairs import PairPlace
 from tests.small_run import Place, in_chunks
 
@@ -266,9 +266,8 @@ def test_runs_that_cannot_stand_in_one_table_are_refused(
         with pytest.raises(ConfigError, match=rf"columns is 3 and 4; dtype is float32 and bfloat16; {agree}"):
             compare_ppl(runs_of(softmax, tmp_path / "other"))
     assert compare_ppl(runs_of(softmax, tmp_path / "other", dtype="float32"), TextReading(batch_size=3)).rows[0].tokens > 0
-    builder = LexiconBuilder(Path("tiny"))
-    builder.add(Sense("吃", ("吃",)))
-    build_graph(place.data.vocabulary, [builder.finish("list:tiny", "0" * 64)]).save(tmp_path / "tiny.graph")
+    tiny = lexicon_of_senses("list:tiny", [Sense("吃", ("吃",))])
+    build_graph(place.data.vocabulary, [tiny]).save(tmp_path / "tiny.graph")
     train(place.table("sdlm", graph__path=str(tmp_path / "tiny.graph"), schedule__epochs=1), tmp_path / "tiny")
     with pytest.raises(ConfigError, match=r"have different sememe graphs.*--graph .*sdlm/graph.json"):
         compare_ppl(runs_of(sdlm, tmp_path / "tiny"), by=["senses"])

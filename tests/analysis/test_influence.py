@@ -14,8 +14,8 @@ from sememekit.encoders.sememe_sum import SememeSum, further_words
 from sememekit.runs.build import build_task, labels_of
 from sememekit.runs.plan import read_plan
 from sememekit.sememes import SememeGraph, Sense, build_graph
-from sememekit.sememes.lexicon import LexiconBuilder
 from sememekit.tasks.classifier import TextClassifier
+from tests.small import lexicon_of_senses
 from tests.small_examples import ExamplePlace, write_vectors
 
 SENSES = [
@@ -31,10 +31,7 @@ SENSES = [
 
 
 def graph_of(place: ExamplePlace, task: str = "nli") -> SememeGraph:
-    builder = LexiconBuilder(Path("own"))
-    for sense in SENSES:
-        builder.add(sense)
-    lexicon = builder.finish("list:own", "0" * 64, ())
+    lexicon = lexicon_of_senses("list:own", SENSES)
     return build_graph((place.pairs if task == "nli" else place.reviews).vocabulary, [lexicon])
 
 

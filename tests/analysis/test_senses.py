@@ -24,9 +24,9 @@ from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.jobs.train import train
 from sememekit.runs.run import Run
 from sememekit.sememes import Sense, build_graph
-from sememekit.sememes.lexicon import LexiconBuilder
 from sememekit.text.form import TextForm
 from sememekit.text.vocabulary import Vocabulary
+from tests.small import lexicon_of_senses
 from tests.small_run import Place
 
 runner = CliRunner()
@@ -108,11 +108,10 @@ def test_words_that_the_vocabulary_lacks_are_cut_or_left_out() -> None:
 def compounds() -> SenseInventory:
     """进 "enter" or "eat"; 进入 means enter, 吃 and 用餐 eat."""
     counts = {"<unk>": 1, "进": 20, "进入": 7, "用餐": 50, "到": 3}
-    builder = LexiconBuilder(Path("compounds"))
-    for word, *sememes in map(str.split, ["进 enter", "进 eat food", "进入 enter", "用餐 eat food v", "到 enter x"]):
-        builder.add(Sense(word, tuple(sememes)))
+    lines = map(str.split, ["进 enter", "进 eat food", "进入 enter", "用餐 eat food v", "到 enter x"])
+    lexicon = lexicon_of_senses("list:x", [Sense(word, tuple(sememes)) for word, *sememes in lines])
     words = Vocabulary.from_counts(counts)
-    return SenseInventory(build_graph(words, [builder.finish("list:x", "0" * 64, ())]), words.counts)
+    return SenseInventory(build_graph(words, [lexicon]), words.counts)
 
 
 def test_substitutes_have_overlapping_sememes() -> None:

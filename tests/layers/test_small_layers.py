@@ -57,7 +57,7 @@ def test_incidence_sums_both_ways() -> None:
     """Rows {0, 2}, {}, {2, 2, 1} of four columns, the last of which no row has."""
     members = torch.tensor([0, 2, 2, 2, 1])
     incidence = Incidence(torch.tensor([0, 2, 2, 5]), members, num_columns=4)
-    assert (incidence.num_rows, incidence.num_columns) == (3, 4)
+    assert (incidence.num_rows, len(incidence.back_offsets)) == (3, 4 + 1)
     matrix = torch.tensor([[1.0, 0, 1, 0], [0, 0, 0, 0], [0, 1, 2, 0]])
     x, y = torch.arange(8.0).reshape(4, 2), torch.arange(1.0, 7.0).reshape(3, 2)
     torch.testing.assert_close(incidence(x), matrix @ x)

@@ -15,7 +15,7 @@ from sememekit.errors import ConfigError, DataError, GraphError, SememekitError
 from sememekit.sememes.graph import SememeGraph
 from sememekit.sememes.lookup import add_change, annotation
 from sememekit.sememes.overlay import HEADER, apply_changes, parse_change, read_overlay, write_overlay
-from tests.small import small_graph
+from tests.small import lexicon_of_senses, small_graph
 
 
 def changed(*changes: tuple[str, str]) -> SememeGraph:
@@ -92,13 +92,12 @@ def test_what_cannot_be_changed_is_said(sense: str, text: str, said: str) -> Non
 
 def test_names_with_two_sides_and_with_blanks() -> None:
     from sememekit.sememes import build_graph
-    from sememekit.sememes.lexicon import LexiconBuilder, Sense
+    from sememekit.sememes.lexicon import Sense
 
-    builder = LexiconBuilder(Path("two"))
-    for word, names in (("甲", ("fruit|水果",)), ("乙", ("fly away|飞", "fly|飞")), ("丙#2", ("part|部件",))):
-        builder.add(Sense(word, names))
+    names = {"甲": ("fruit|水果",), "乙": ("fly away|飞", "fly|飞"), "丙#2": ("part|部件",)}
+    lexicon = lexicon_of_senses("list:two", [Sense(*one) for one in names.items()])
     words = type("Words", (), {"tokens": ("甲", "乙", "丙#2"), "fingerprint": "x"})()
-    graph = build_graph(words, [builder.finish("list:two", "0" * 64)])
+    graph = build_graph(words, [lexicon])
     done, _, (change, other) = apply_changes(
         graph, [parse_change("甲", "+fly away|飞 +部件", "here"), parse_change("丙#2", "+水果", "here")]
     )

@@ -43,7 +43,7 @@ def vectors() -> WordVectors:
     words = (*WORDS, "车")
     near = {"水果": 1.0, "苹果": 0.9, "车": 0.95}
     matrix = np.array([[near.get(word, 0.0), 1.0 - near.get(word, 0.0)] for word in words], dtype=np.float32)
-    return WordVectors(words, matrix, "", 0)
+    return WordVectors(words, matrix, "")
 
 
 def test_the_published_rule_of_characters() -> None:

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from sememekit.encoders.lattice_lstm import LatticeLSTM
+from sememekit.tasks.lattice.inner import SubModel
 from sememekit.tasks.lattice.model import Lattice
-from sememekit.tasks.lattice.states import GUMBEL, SAMPLED, TREES
-from sememekit.tasks.lattice.sub_model import SubModel
+from sememekit.tasks.lattice.settings import GUMBEL, SAMPLED, TREES
 
 Vectors = list[Tensor]
 """One vector for each layer."""

@@ -12,7 +12,7 @@ from sememekit.errors import ConfigError
 from sememekit.runs.build import build_task
 from sememekit.runs.plan import read_plan
 from sememekit.sememes import build_graph
-from sememekit.tasks.lattice.composition import _mean
+from sememekit.tasks.lattice.inner import _mean
 from sememekit.tasks.lattice.model import NOISE, Lattice
 from sememekit.text.chunks import ChunkVocabulary
 from sememekit.text.vocabulary import Vocabulary

@@ -229,9 +229,9 @@ def test_a_temperature_is_asked_for_by_annealed_rules_in_training_alone() -> Non
 
 def test_what_is_made_of_tokens_is_as_wide_as_the_chunk_unless_its_size_is_given() -> None:
     sizes = {size: LatticeSettings(embedding_size=size) for size in (7, 8)}
-    assert {size: (one.composed_size, one.input_size) for size, one in sizes.items()} == {7: (6, 13), 8: (8, 16)}
+    assert {size: one.composed_size for size, one in sizes.items()} == {7: 6, 8: 8}
     assert LatticeSettings(embedding_size=8, composition_size=2).composed_size == 2
-    assert LatticeSettings(embedding_size=8, state="segmental").input_size == 8
+    assert LatticeSettings(embedding_size=8, state="segmental").composed_size == 0
 
 
 def test_a_checkpoint_holds_weights_and_the_number_of_updates() -> None:

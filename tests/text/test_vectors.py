@@ -19,7 +19,7 @@ def test_words_and_numbers(tmp_path: Path) -> None:
     (tmp_path / "v.txt.xz").write_bytes(lzma.compress(("4 3\n" + TEXT).encode()))
     plain = read_vectors(tmp_path / "v.txt")
     assert plain.words == ("the", "cat", ". . .")
-    assert (plain.size, plain.repeated, plain.row_of["cat"]) == (3, 1, 1)
+    assert (plain.size, plain.row_of["cat"]) == (3, 1)
     np.testing.assert_array_equal(plain.matrix, np.array([[1, 2, 3], [0.5, -0.01, 7], [4, 5, 6]], dtype=np.float32))
     packed = read_vectors(tmp_path / "v.txt.xz", words={"cat", "absent"}, size=3)
     assert packed.words == ("cat",)

@@ -103,7 +103,7 @@ class FrequentWords(Constraint):
         self._words = frozenset(resources.frequent_words[: settings.count])
 
     def narrow(self, space: Space) -> Space:
-        return space.filtered(may_change=lambda word: word.lower() not in self._words)
+        return space.filtered(lambda word, other: word.lower() not in self._words)
 
 
 @final

@@ -40,8 +40,7 @@ class StopWords(Constraint):
             self._words = _listed("stop-words")
 
     def narrow(self, space: Space) -> Space:
-        words = self._words
-        return space.filtered(lambda word, other: other.lower() not in words, may_change=lambda word: word.lower() not in words)
+        return space.filtered(lambda word, other: self._words.isdisjoint((word.lower(), other.lower())))
 
 
 @final
@@ -59,7 +58,7 @@ class Protected(Constraint):
     settings: Settings
 
     def narrow(self, space: Space) -> Space:
-        return space.filtered(lambda word, other: not self._holds(other), may_change=lambda word: not self._holds(word))
+        return space.filtered(lambda word, other: not self._holds(word) and not self._holds(other))
 
     def _holds(self, word: str) -> bool:
         settings, lower = self.settings, word.lower().replace("’", "'")

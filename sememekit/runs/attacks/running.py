@@ -247,9 +247,7 @@ class OpenAttack(NamedTuple):
         table = plan.table()
         table["attack"]["constraints"] = "standard"
         strict, names = read_attack_plan(table, "standard"), {part.name for part in plan.constraints}
-        added = strict.model_copy(update={"constraints": tuple(part for part in strict.constraints if part.name not in names)})
-        built = build_constraints(added, self.parts.resources)
-        checks = dict(zip([part.name for part in added.constraints], built, strict=True))
+        checks = {part.name: part.build(self.parts.resources) for part in strict.constraints if part.name not in names}
         found = dict.fromkeys([*checks, "any"], 0) if checks else {}
         for result in results:
             if not checks or result.adversarial is None:

@@ -2,45 +2,15 @@
 of another word."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from sememekit.config import Seed
 from sememekit.errors import ConfigError
 from sememekit.sememes.lexicon import Lexicon, LexiconReader, Sense, Side
-
-
-class RandomLabels(Lexicon):
-    """The words and senses of another lexicon; random labels, drawn for each word, replace its sememes one to one.
-
-    A word keeps its number of sememes, overall and by sense. Labels depend on the word and the seed alone, and are equally
-    likely. An inflected form with the senses of its lemma gets separate labels."""
-
-    def __init__(self, reference: Lexicon, seed: int) -> None:
-        self._seed = seed
-        inventory = {name for word in reference.words for sense in reference.senses(word) for name in sense.sememes}
-        self._labels = tuple(f"label-{number}" for number in range(len(inventory)))
-        senses = {word: self.lend(reference.senses(word), word) for word in reference.words}
-        name = f"random:{reference.name}"
-        digest = hashlib.sha256(f"{reference.sha256} {seed}".encode()).hexdigest()
-        super().__init__(name, digest, senses, reference.report, self._labels)
-
-    def lend(self, senses: tuple[Sense, ...], word: str) -> tuple[Sense, ...]:
-        names = sorted({name for sense in senses for name in sense.sememes})
-        key = hashlib.sha256(f"{self._seed} {word}".encode("utf-8", "surrogatepass")).digest()
-        drawn = np.random.default_rng(int.from_bytes(key)).choice(len(self._labels), len(names), replace=False)
-        label = {name: self._labels[number] for name, number in zip(names, drawn, strict=True)}
-        return tuple(
-            replace(sense, word=word, sememes=tuple(label[name] for name in sense.sememes), definition="") for sense in senses
-        )
-
-
-class SingleSememes(Lexicon):
-    """Words, also inflected forms with the senses of their lemma, with one sense and one sememe: the word itself."""
-
-    def lend(self, senses: tuple[Sense, ...], word: str) -> tuple[Sense, ...]:
-        return (Sense(word, (word,)),)
 
 
 class RandomReader(LexiconReader):
@@ -61,29 +31,51 @@ class RandomReader(LexiconReader):
 
     settings: Settings
 
-    def reference(self) -> Lexicon:
-        """The lexicon that is copied."""
+    def read(self) -> Lexicon:
         from sememekit.sememes import open_lexicons
 
         name, own = str(self.path), self.format_name
         if name.partition(":")[0] == own:
             raise ConfigError(f"{own}:{name}: {own} follows a lexicon, as in {own}:table:PATH")
-        return open_lexicons([name], **self.settings.model_dump())[0]
+        return self.control(open_lexicons([name], **self.settings.model_dump())[0])
 
-    def read(self) -> Lexicon:
-        return RandomLabels(self.reference(), self.settings.seed)
+    def control(self, of: Lexicon) -> Lexicon:
+        """Return the words and senses of a lexicon, with a label in place of each sememe.
+
+        A word keeps its number of sememes, overall and by sense. Labels depend on the word and the seed alone, and are equally
+        likely. An inflected form with the senses of its lemma gets separate labels."""
+        seed, names = self.settings.seed, {name for word in of.words for sense in of.senses(word) for name in sense.sememes}
+        labels = tuple(f"label-{number}" for number in range(len(names)))
+
+        def labelled(senses: tuple[Sense, ...], word: str) -> tuple[Sense, ...]:
+            names = sorted({name for sense in senses for name in sense.sememes})
+            key = hashlib.sha256(f"{seed} {word}".encode("utf-8", "surrogatepass")).digest()
+            drawn = np.random.default_rng(int.from_bytes(key)).choice(len(labels), len(names), replace=False)
+            label = {name: labels[number] for name, number in zip(names, drawn, strict=True)}
+            named = [tuple(label[name] for name in sense.sememes) for sense in senses]
+            return tuple(replace(one, word=word, sememes=own, definition="") for one, own in zip(senses, named, strict=True))
+
+        senses = {word: labelled(of.senses(word), word) for word in of.words}
+        return self._made(of, f"{of.sha256} {seed}", senses, labels, lend=labelled)
+
+    def _made(self, of: Lexicon, identity: str, senses: Mapping[str, tuple[Sense, ...]], *more: Any, **how: Any) -> Lexicon:
+        digest = hashlib.sha256(identity.encode()).hexdigest()
+        return Lexicon(f"{self.format_name}:{of.name}", digest, senses, of.report, *more, **how)
 
 
 class SingleReader(RandomReader):
-    """``single:FORMAT:PATH``: for each word that the other lexicon knows, one sememe that no other word has."""
+    """``single:FORMAT:PATH``: for each word that the other lexicon knows, one sememe that no other word has: the word itself.
+
+    Inflected forms with the senses of their lemma have a sememe of their own, too."""
 
     format_name = "single"
 
-    def read(self) -> Lexicon:
-        of = self.reference()
-        words = [word for word in of.words if any(sense.sememes for sense in of.senses(word))]
-        digest = hashlib.sha256(f"single {of.sha256}".encode()).hexdigest()
-        return SingleSememes(f"single:{of.name}", digest, {word: (Sense(word, (word,)),) for word in words}, of.report)
+    def control(self, of: Lexicon) -> Lexicon:
+        def single(senses: tuple[Sense, ...], word: str) -> tuple[Sense, ...]:
+            return (Sense(word, (word,)),)
+
+        known = [word for word in of.words if any(sense.sememes for sense in of.senses(word))]
+        return self._made(of, f"single {of.sha256}", {word: single((), word) for word in known}, lend=single)
 
 
 class ShuffledReader(RandomReader):
@@ -94,10 +86,6 @@ class ShuffledReader(RandomReader):
 
     format_name = "shuffled"
 
-    def read(self) -> Lexicon:
-        of, seed = self.reference(), self.settings.seed
-        digest = hashlib.sha256(f"shuffled {of.sha256} {seed}".encode()).hexdigest()
-        senses = {word: of.senses(word) for word in of.words}
-        shuffled = Lexicon(f"shuffled:{of.name}", digest, senses, of.report, of.inventory)
-        shuffled.shuffle_seed = seed
-        return shuffled
+    def control(self, of: Lexicon) -> Lexicon:
+        seed, senses = self.settings.seed, {word: of.senses(word) for word in of.words}
+        return self._made(of, f"shuffled {of.sha256} {seed}", senses, of.inventory, shuffle_seed=seed)

@@ -20,7 +20,7 @@ from sememekit.errors import DataError
 from sememekit.files import at_home
 from sememekit.sememes.formats.open_lexicon import FunctionWordsReader
 from sememekit.sememes.lemmas import Lemmas, open_lemmas
-from sememekit.sememes.lexicon import Lexicon, LexiconBuilder, LexiconReader, Sense
+from sememekit.sememes.lexicon import Entry, Lexicon, LexiconReader, Sense, lexicon_of
 from sememekit.sememes.reading import read_lexicon_text
 from sememekit.sememes.wordnet import NAMES, read_wordnet, read_wordnet_index, wordnet_folder
 from sememekit.text.scripts import HAN_RANGES
@@ -185,15 +185,13 @@ class DictionaryReader(LexiconReader):
         content = content_lemmas((entry.text for entry in origin.entries), lemmas)
         definitions = [replace(entry, lemmas=content[entry.text]) for entry in origin.entries]
         chosen = choose_defining_words(definitions, self.settings.defining_words)
-        builder = LexiconBuilder(origin.path)
-        for line, reason in origin.skipped:
-            builder.skip(line, reason)
+        records: list[tuple[int, Entry]] = [*origin.skipped]
         function_words = FunctionWordsReader(Path(FunctionWordsReader.default_path), FunctionWordsReader.Settings()).read()
         grammatical = 0
         for one, sememes in zip(definitions, chosen.sememes, strict=True):
             closed = () if sememes else sememes_of_function_words(one.text, function_words)
             grammatical += bool(closed)
-            builder.add(Sense(one.word, sememes or closed, one.part_of_speech, one.text))
+            records.append((0, Sense(one.word, sememes or closed, one.part_of_speech, one.text)))
         reached = len(definitions) - chosen.missed
         notes = (
             f"{len(chosen.words)} defining words",
@@ -204,7 +202,7 @@ class DictionaryReader(LexiconReader):
         left_out = hashlib.sha256("\n".join(sorted(stop_words())).encode()).hexdigest()
         identity = f"{origin.sha256} {function_words.sha256} {self.settings.defining_words} {base_forms} {left_out}"
         digest = hashlib.sha256(identity.encode()).hexdigest()
-        return builder.finish(f"{self.format_name}:{origin.name}", digest, notes, chosen.words)
+        return lexicon_of(records, origin.path, f"{self.format_name}:{origin.name}", digest, notes, chosen.words)
 
 
 def sememes_of_function_words(text: str, function_words: Lexicon) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sememekit.config import Record, resources_folder
 from sememekit.errors import DataError
-from sememekit.sememes.lexicon import Lexicon, LexiconBuilder, LexiconReader, Sense
+from sememekit.sememes.lexicon import Lexicon, LexiconReader, Sense, lexicon_of
 from sememekit.sememes.reading import read_lexicon_text
 
 INVENTORY = "inventory.tsv"
@@ -54,11 +54,9 @@ class OpenLexiconReader(LexiconReader):
         if fatal:
             more = f" (and {len(fatal) - 1} more faults)" if len(fatal) > 1 else ""
             raise DataError(f"{fatal[0].place}: {fatal[0].message}{more}; see them all with: sememekit lookup --check")
-        builder = LexiconBuilder(self.path)
-        for sense in scan.senses:
-            builder.add(sense)
         notes = (f"{len(scan.inventory)} sememes in the inventory", f"{len(scan.files)} files of entries")
-        return builder.finish(f"{self.format_name}:{self.path.resolve().name}", scan.sha256, notes, tuple(scan.inventory))
+        name = f"{self.format_name}:{self.path.resolve().name}"
+        return lexicon_of(enumerate(scan.senses), self.path, name, scan.sha256, notes, tuple(scan.inventory))
 
 
 class FunctionWordsReader(OpenLexiconReader):

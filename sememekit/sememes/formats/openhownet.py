@@ -13,7 +13,7 @@ from sememekit.errors import DataError
 from sememekit.files.reading import at_home
 from sememekit.sememes.formats.records import bag_of_definition
 from sememekit.sememes.formats.restricted_pickle import load_plain_pickle
-from sememekit.sememes.lexicon import Lexicon, LexiconBuilder, LexiconReader, Sense, Side
+from sememekit.sememes.lexicon import Entry, Lexicon, LexiconReader, Sense, Side, lexicon_of
 from sememekit.sememes.reading import read_lexicon_bytes
 
 DICTIONARY = "HowNet_dict_complete"
@@ -59,11 +59,9 @@ class OpenHowNetReader(LexiconReader):
             raise DataError(
                 f"{where}: expected a dict of records, found {type(records).__name__} of another kind or an empty one"
             )
-        builder = LexiconBuilder(Path(where))
-        for number, (key, record) in enumerate(records.items(), start=1):
-            self._add(builder, where, number, key, record)
+        entries = enumerate((self._entry(where, key, record) for key, record in records.items()), start=1)
         digest = hashlib.sha256(data).hexdigest()
-        return builder.finish(f"{self.format_name}:{self.path.name}", digest, notes)
+        return lexicon_of(entries, Path(where), f"{self.format_name}:{self.path.name}", digest, notes)
 
     def _is_absent(self) -> bool:
         return not self.path.exists() or (self.path.is_dir() and not (self.path / DICTIONARY).is_file())
@@ -88,19 +86,17 @@ class OpenHowNetReader(LexiconReader):
             raise DataError(f"{where}: unpacks to more than {MAX_BYTES} bytes and was not read")
         return where, data
 
-    def _add(self, builder: LexiconBuilder, where: str, number: int, key: object, record: object) -> None:
+    def _entry(self, where: str, key: object, record: object) -> Entry:
         word_key, grammar_key, gloss_key = _KEYS[self.settings.side]
         if not isinstance(record, dict):
             raise DataError(f"{where}: record {key!r:.40} is no dict but {type(record).__name__}")
         word, grammar, gloss = (_field(record, name, where, key) for name in (word_key, grammar_key, gloss_key))
         definition = _field(record, "Def", where, key).partition("RMK=")[0].strip()
         if not word:
-            builder.skip(number, f"record without a word on the {self.settings.side} side")
-        elif not definition:
-            builder.skip(number, "record without a Def")
-        else:
-            bag = bag_of_definition(definition, self.settings.side)
-            builder.add(Sense(word, bag, part_of_speech=grammar, gloss=gloss, definition=definition))
+            return f"record without a word on the {self.settings.side} side"
+        if not definition:
+            return "record without a Def"
+        return Sense(word, bag_of_definition(definition, self.settings.side), grammar, gloss, definition)
 
     def _download(self) -> str:
         """Fetch with OpenHowNet's own downloader; returns a note with size and hash. Raises DataError: another folder was asked

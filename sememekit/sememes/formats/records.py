@@ -2,13 +2,13 @@
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import ClassVar
 
 from sememekit.errors import DataError
 from sememekit.files import warn
 from sememekit.sememes.format_guess import WORD_LINE, likely_format, only_words, other_form, seems, sense_file_row
-from sememekit.sememes.lexicon import CHINESE_RUN, PAIR, Lexicon, LexiconBuilder, LexiconReader, Sense, Side
+from sememekit.sememes.lexicon import CHINESE_RUN, PAIR, Entry, Lexicon, LexiconReader, Sense, Side, lexicon_of
 from sememekit.sememes.reading import LexiconText, read_lexicon_text
 
 
@@ -27,38 +27,25 @@ class RecordReader(LexiconReader):
             raise DataError(other_form(self.path, form))
         if self.format_name == "list" and only_words(source.lines()):
             warn(other_form(self.path, "words"))
-        builder, senses = LexiconBuilder(self.path), list[tuple[int, Sense]]()
-        for line, record in self.records(source):
-            if isinstance(record, Sense):
-                builder.add(record)
-                senses.append((line, record))
-            else:
-                builder.skip(line, record)
-        if self.names_by_hand and (doubt := _doubt(senses)):
-            warn(f"{source.place(doubt[0])}: {doubt[1]}")
-        if builder.is_empty:
-            raise DataError(f"lexicon {self.path}: no record with a word in it")
+        records = list(self.records(source))
+        named = [(line, record) for line, record in records if self.names_by_hand and isinstance(record, Sense)]
+        if doubts := [f"{source.place(line)}: {doubt}" for line, sense in named if (doubt := _doubt(sense))]:
+            warn(doubts[0] + (f"; {len(doubts) - 1:,} more in this file" if len(doubts) > 1 else ""))
         notes = (f"read as {source.encoding}",) if len(self.encodings) > 1 else ()
-        return builder.finish(f"{self.format_name}:{self.path.name}", source.sha256, notes)
+        lexicon = lexicon_of(records, self.path, f"{self.format_name}:{self.path.name}", source.sha256, notes)
+        if not lexicon.words:
+            raise DataError(f"lexicon {self.path}: no record with a word in it")
+        return lexicon
 
     @abstractmethod
-    def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
+    def records(self, source: LexiconText) -> Iterator[tuple[int, Entry]]:
         """(line, sense) for each sense, or (line, reason) for a record without one. DataError: another form."""
 
 
 _DIVIDING = re.compile("[，、；,;]+")  # separators of a list; no sememe of HowNet contains one
 
 
-def _doubt(senses: Sequence[tuple[int, Sense]]) -> tuple[int, str] | None:
-    """Return the first line with doubtful sememes, and the warning about it and similar lines."""
-    doubts = [(line, doubt) for line, sense in senses if (doubt := _doubt_of(sense))]
-    if not doubts:
-        return None
-    line, doubt = doubts[0]
-    return line, doubt + (f"; {len(doubts) - 1:,} more in this file" if len(doubts) > 1 else "")
-
-
-def _doubt_of(sense: Sense) -> str:
+def _doubt(sense: Sense) -> str:
     """Return a warning if the sememes of a sense look like a mistake; else ""."""
     if not sense.sememes:
         return f"{sense.word[:40]!r} has no sememes here, so graphs and attacks leave this sense out"
@@ -82,7 +69,7 @@ class TableReader(RecordReader):
     format_name = "table"
     names_by_hand = True
 
-    def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
+    def records(self, source: LexiconText) -> Iterator[tuple[int, Entry]]:
         first, line = next(source.entries())
         header = [column.strip().casefold() for column in line.split("\t")]
         named = {"word", "sememes"} <= set(header)
@@ -135,7 +122,7 @@ class WordListReader(RecordReader):
     format_name = "list"
     names_by_hand = True
 
-    def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
+    def records(self, source: LexiconText) -> Iterator[tuple[int, Entry]]:
         lines = source.lines()
         odd = (
             f"{source.place(len(lines))}: word {lines[-1].strip()!r} has no sememe line after it; a list alternates one line "
@@ -168,7 +155,7 @@ class WordsReader(RecordReader):
     encodings = ("utf-8-sig", "gb18030")
     has_sememes = False
 
-    def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
+    def records(self, source: LexiconText) -> Iterator[tuple[int, Entry]]:
         for number, line in source.entries():
             if (match := WORD_LINE.fullmatch(line.strip())) is None:
                 raise DataError(
@@ -183,7 +170,7 @@ class SenseFileReader(RecordReader):
 
     format_name = "se-wrl"
 
-    def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
+    def records(self, source: LexiconText) -> Iterator[tuple[int, Entry]]:
         for number, line in source.entries():
             if (row := sense_file_row(line)) is None:
                 raise DataError(
@@ -206,7 +193,7 @@ class HowNet2000Reader(RecordReader):
     format_name = "hownet2000"
     encodings = ("utf-8-sig", "gb18030")
 
-    def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
+    def records(self, source: LexiconText) -> Iterator[tuple[int, Entry]]:
         for number, line in source.entries():
             columns = [column.strip() for column in line.split("\t")]
             if len(columns) != 3:
@@ -248,7 +235,7 @@ class HowNetReader(RecordReader):
 
     settings: Settings
 
-    def records(self, source: LexiconText) -> Iterator[tuple[int, Sense | str]]:
+    def records(self, source: LexiconText) -> Iterator[tuple[int, Entry]]:
         side = self.settings.side
         own, other = ("C", "E") if side == "chinese" else ("E", "C")
         records = _fields(source)

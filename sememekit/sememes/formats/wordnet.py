@@ -1,8 +1,10 @@
 """WordNet as a lexicon, with synonyms in place of sememes: the control of Qin et al. 2020."""
 
+from collections.abc import Iterator
+
 from sememekit.errors import DataError
-from sememekit.sememes.lexicon import Lexicon, LexiconBuilder, LexiconReader, Sense
-from sememekit.sememes.wordnet import DEBIAN, read_wordnet, wordnet_folder
+from sememekit.sememes.lexicon import Entry, Lexicon, LexiconReader, Sense, lexicon_of
+from sememekit.sememes.wordnet import DEBIAN, WordNet, read_wordnet, wordnet_folder
 
 
 class WordNetReader(LexiconReader):
@@ -17,14 +19,17 @@ class WordNetReader(LexiconReader):
     def read(self) -> Lexicon:
         folder = wordnet_folder(str(self.path))
         wordnet = read_wordnet(str(folder))
-        builder = LexiconBuilder(folder)
-        for number, synset in enumerate(wordnet.synsets, start=1):
-            words = tuple(dict.fromkeys(word.lower() for word in synset.words))
-            if len(words) == 1:
-                builder.skip(number, "synset of one word")
-            for word in words if len(words) > 1 else ():
-                others = tuple(other.replace(" ", "_") for other in words if other != word)
-                builder.add(Sense(word, others, synset.part_of_speech, synset.gloss))
-        if builder.is_empty:
+        lexicon = lexicon_of(_records(wordnet), folder, f"{self.format_name}:{folder.name}", wordnet.sha256)
+        if not lexicon.words:
             raise DataError(f"WordNet {folder}: no synset with two words")
-        return builder.finish(f"{self.format_name}:{folder.name}", wordnet.sha256)
+        return lexicon
+
+
+def _records(wordnet: WordNet) -> Iterator[tuple[int, Entry]]:
+    for number, synset in enumerate(wordnet.synsets, start=1):
+        words = tuple(dict.fromkeys(word.lower() for word in synset.words))
+        if len(words) == 1:
+            yield number, "synset of one word"
+        for word in words if len(words) > 1 else ():
+            others = tuple(other.replace(" ", "_") for other in words if other != word)
+            yield number, Sense(word, others, synset.part_of_speech, synset.gloss)

@@ -34,9 +34,8 @@ class Entries(NamedTuple):
         """Return (rows,) the count of each row from counts (V,) of words; the sentinel has the highest count of a chunk."""
         of_chunk = np.concatenate([words, self.chunks.counts])
         found = np.zeros(len(self.names), dtype=np.int64)
-        for copy in range(self.most_copies):
-            has = self.rows[:, copy] >= 0
-            found[self.rows[has, copy]] = (of_chunk // self.num_copies)[has]
+        chunk, copy = np.nonzero(self.rows >= 0)
+        found[self.rows[chunk, copy]] = (of_chunk // self.num_copies)[chunk]
         if self.sentinel is not None:
             found[self.sentinel] = of_chunk.max()
         return found

@@ -16,7 +16,7 @@ from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import ClusterLearner, Decoder, spelled
 from sememekit.encoders.base import ChildSum, Encoder, spelled_encoder
 from sememekit.errors import ConfigError
-from sememekit.layers import evaluating, shared_dropout
+from sememekit.layers import evaluating, shared_dropout, uniform_embedding
 from sememekit.layers.lattice import ending_edges, log_marginal
 from sememekit.measure import Tally, unigram_tally
 from sememekit.progress import OneStage, silent
@@ -30,14 +30,12 @@ from sememekit.tasks.lattice.batch import (
     split_sentences,
     training_batches,
 )
-from sememekit.tasks.lattice.composition import BatchVectors, Composition, Inner, batch_vectors
 from sememekit.tasks.lattice.entries import Entries, entries_of
-from sememekit.tasks.lattice.scoring import EdgeScorer, Lattices, score_in_order
-from sememekit.tasks.lattice.settings import LONG, LatticeSettings
-from sememekit.tasks.lattice.states import GUMBEL, SAMPLED, TREES, NodeStates, arriving, merging_weights
-from sememekit.tasks.lattice.sub_model import SubModel
+from sememekit.tasks.lattice.inner import BatchVectors, Composition, Inner, SubModel, batch_vectors
+from sememekit.tasks.lattice.scoring import EdgeScorer, Lattices, NodeStates, arriving, merging_weights, score_in_order
+from sememekit.tasks.lattice.settings import GUMBEL, LONG, SAMPLED, TREES, LatticeSettings
 from sememekit.tasks.resources import TaskResources
-from sememekit.tasks.scoring import Scoring, UnitScores, sentence_scoring
+from sememekit.tasks.scoring import SENTENCES, WITH_END, Scoring, UnitScores
 from sememekit.text.vocabulary import Vocabulary
 
 
@@ -111,8 +109,7 @@ class Lattice(Divided, Planned):
             self.sub_model = SubModel(*sizes, longest, inner, released_marks=settings.sub_marks == "released")
         self.token_embedding = None
         if settings.token_vectors == "own" and (settings.sub_model or settings.composed_size or settings.state == "segmental"):
-            self.token_embedding = nn.Embedding(len(vocabulary), size)
-            nn.init.uniform_(self.token_embedding.weight, -settings.start_spread, settings.start_spread)
+            self.token_embedding = uniform_embedding(len(vocabulary), size, settings.start_spread)
         of_words = torch.from_numpy(entries.rows[: len(vocabulary)])
         self.register_buffer("word_rows", of_words.clamp(min=0), persistent=False)
         self.register_buffer("word_copies", of_words >= 0, persistent=False)
@@ -126,8 +123,10 @@ class Lattice(Divided, Planned):
     def build(cls, settings: LatticeSettings, resources: TaskResources) -> Self:
         vocabulary, graph = resources.vocabulary, resources.graph
         entries = entries_of(settings, vocabulary, resources.chunks, graph)
-        embedding = make_embedding(settings, entries, graph)
-        encoder = resources.make_encoder(settings.input_size)
+        embedding = uniform_embedding(len(entries.names), settings.embedding_size, settings.start_spread)
+        if settings.senses and graph is not None:
+            start_from_sememes(embedding.weight, entries, graph, settings.start_spread)
+        encoder = resources.make_encoder(settings.embedding_size + settings.composed_size)
         decoder = resources.make_decoder(embedding.embedding_dim, embedding, entries.names)
         return cls(settings, vocabulary, entries, embedding, encoder, decoder)
 
@@ -292,7 +291,9 @@ class Lattice(Divided, Planned):
                 done += int(lengths[chosen].sum())
                 progress(done, len(tokens))
 
-        return sentence_scoring(chunks, len(lengths), self.marginal)
+        how, reading = "scores whole sentences, not single words", {**SENTENCES, "marginal": self.marginal}
+        without = ("by", "overlay", "cache", "dynamic", "batch_size")
+        return Scoring(chunks, WITH_END, len(lengths), reading=reading, how=how, without=without)
 
     def nats(
         self, sentences: Sequence[npt.NDArray[np.integer]]
@@ -313,15 +314,6 @@ class Lattice(Divided, Planned):
 
 
 NOISE: Final = 0.1  # noise on each initial vector, as a share of the spread, so that words with the same sememes can diverge
-
-
-def make_embedding(settings: LatticeSettings, entries: Entries, graph: SememeGraph | None) -> nn.Embedding:
-    """(rows, E) vectors of the entries, uniform in +-``spread``; with ``senses``, annotated words get theirs from sememes."""
-    embedding = nn.Embedding(len(entries.names), settings.embedding_size)
-    nn.init.uniform_(embedding.weight, -settings.start_spread, settings.start_spread)
-    if settings.senses and graph is not None:
-        start_from_sememes(embedding.weight, entries, graph, settings.start_spread)
-    return embedding
 
 
 @torch.no_grad()

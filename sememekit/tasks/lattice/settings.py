@@ -1,16 +1,32 @@
 """Settings of lattice language models, and settings that make others ineffective."""
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 from pydantic import Field
 
 from sememekit import config
 from sememekit.errors import ConfigError
-from sememekit.tasks.lattice.states import GUMBEL, Rule
 from sememekit.tasks.vectors import spread_of
 
 LONG = 400  # tokens of a sentence above which the user is warned of memory
+
+
+Rule = Literal["direct", "monte_carlo", "marginal", "gumbel", "tree", "gumbel_tree", "segmental"]
+"""Merging of the states h_k, c_k that arrive over edges of probability M_k given the node.
+
+``direct``: the sum of h and c. ``marginal``: sum_k M_k h_k and c_k. ``monte_carlo``: h and c of one edge, drawn from M.
+``gumbel``: the mean by softmax((log M + Gumbel noise) / temperature). ``tree``: keeps all states; steps from the node take
+gates from sum_k M_k h_k and a forget gate for each h_k. ``gumbel_tree``: ``tree`` with the weights of ``gumbel`` in place of M,
+as the released code computes. ``segmental``: the encoder reads the tokens, and no states merge."""
+
+TREES: Final = frozenset({"tree", "gumbel_tree"})
+"""Rules that keep all arriving states, for an encoder that can step from several states at once."""
+
+GUMBEL: Final = ("gumbel", "gumbel_tree")  # rules with noise and a temperature
+
+SAMPLED: Final = frozenset({"monte_carlo", *GUMBEL})
+"""Rules that sample in training and take the most probable edge in evaluation."""
 
 
 class LatticeSettings(config.Settings):
@@ -112,10 +128,6 @@ class LatticeSettings(config.Settings):
         if self.state == "segmental":
             return 0
         return self.embedding_size // 2 * 2 if self.composition_size is None else self.composition_size
-
-    @property
-    def input_size(self) -> int:
-        return self.embedding_size + self.composed_size
 
 
 START_LENGTH = 3.0  # root mean square length of a vector at the start; measured in docs/results/lattice.md
