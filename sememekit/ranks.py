@@ -27,8 +27,7 @@ MEETING: Final = timedelta(minutes=5)
 """Timeout of processes at the start."""
 WAITING: Final = timedelta(hours=24)
 """Timeout after the start, long since another process may validate or write a checkpoint."""
-_LARGE: Final = 1 << 20
-"""Size from which a tensor is sent alone; smaller ones are joined."""
+_LARGE: Final = 1 << 20  # size from which a tensor is sent alone; smaller ones are joined
 _WANTED: Final = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _START: Final = "torchrun --nproc_per_node=N -m sememekit train ..."
 

@@ -233,8 +233,7 @@ def _measure(
     return SideMeasure(measure=name, budget=budget, values=values, mean=mean, sd=sd, difference=difference)
 
 
-_ALIKE: Final = 1.1
-"""Two sides whose times have a smaller ratio may differ by chance."""
+_ALIKE: Final = 1.1  # two sides whose times have a smaller ratio may differ by chance
 _OF_NO_MODEL: Final = ("run.seed", "run.threads", "run.device", "run.report_every", "run.checkpoint_every")
 
 

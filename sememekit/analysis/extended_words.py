@@ -20,8 +20,7 @@ from sememekit.runs.run import Run
 from sememekit.tasks.base import WordPredictor, require
 from sememekit.text.vocabulary import Vocabulary
 
-_ORDER: Final = 3
-"""Longest n-gram of characters."""
+_ORDER: Final = 3  # longest n-gram of characters
 
 
 class NewWordsRow(Record):

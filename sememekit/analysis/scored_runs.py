@@ -221,8 +221,7 @@ def score_texts(texts: Sequence[RunText], kinds: Sequence[WordKind] = (), progre
         check_comparable(texts[0].side, one.side)
 
 
-_OPTIONS: Final = {"columns": "--batch-size", "dtype": "--dtype"}
-"""Parts of a signature that an option can make equal."""
+_OPTIONS: Final = {"columns": "--batch-size", "dtype": "--dtype"}  # parts of a signature that an option can make equal
 
 
 def check_comparable(first: tuple[str, str], other: tuple[str, str]) -> None:

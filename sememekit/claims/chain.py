@@ -266,8 +266,7 @@ def _settings(recipe: str) -> str:
     return json.dumps({slot: table[slot] for slot in sorted(table) if slot not in _NOT_SET}, sort_keys=True)
 
 
-_shipped = cache(load_recipe)
-"""A recipe of sememekit, cached, since claims read the same recipes some hundred times."""
+_shipped = cache(load_recipe)  # a recipe of sememekit, cached, since claims read the same recipes some hundred times
 
 
 def _digest(*parts: str) -> str:

@@ -177,8 +177,7 @@ def _student_central(t: float, freedom: int) -> float:
     return sine * total
 
 
-_NORMAL_95: Final = 1.959963984540054
-"""The 97.5 % point of the standard normal distribution."""
+_NORMAL_95: Final = 1.959963984540054  # the 97.5 % point of the standard normal distribution
 
 
 def wilson_interval(correct: int, total: int) -> tuple[float, float]:

@@ -12,8 +12,7 @@ COPIES = 3
 """Memory of a singular value decomposition, in multiples of the matrix (itself included)."""
 BLOCK_ROWS: Final = 2048
 """Rows of a block of ``TriangularFactor``."""
-_PANEL: Final = 128
-"""Columns whose reflections are applied together; LAPACK applies 64 or fewer one by one."""
+_PANEL: Final = 128  # columns whose reflections are applied together; LAPACK applies 64 or fewer one by one
 
 
 @dataclass(frozen=True)

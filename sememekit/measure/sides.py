@@ -38,8 +38,7 @@ SCALES: Final = {
 Curve = Sequence[tuple[float, float]]
 """Validation figures by spent updates or seconds, rising."""
 
-_NEARLY: Final = 1.001
-"""Relative tolerance of equal budgets."""
+_NEARLY: Final = 1.001  # relative tolerance of equal budgets
 
 
 def at_equal_budget(sides: Sequence[Sequence[Curve]], higher: bool = False) -> tuple[float, list[list[float] | None]]:

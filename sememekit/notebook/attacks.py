@@ -28,8 +28,7 @@ from sememekit.runs.attacks.running import AttackedData, OpenAttack, attack_part
 from sememekit.runs.attacks.victims import NamedVictim, open_victim, wrap
 from sememekit.runs.run import Run
 
-_TEXTS: Final = "texts"
-"""Name in reports for examples without a file."""
+_TEXTS: Final = "texts"  # name in reports for examples without a file
 
 _OPTION: Final = re.compile(r"--(segmenter|lexicon|lm|source|labels) ([^\s;,]+(?:,[^\s;]+)?)")
 _ARGUMENTS: Final = {"lm": "language_model", "source": "sources"}

@@ -93,8 +93,7 @@ def tune_cache(segments: Iterable[Scored], grid: CacheGrid) -> list[CachePoint]:
     return sorted(points, key=lambda point: point.perplexity)
 
 
-_LogCache = tuple[Tensor, int]
-"""log p_cache(target) (T, B) of a segment, and the first row with the cache."""
+_LogCache = tuple[Tensor, int]  # log p_cache(target) (T, B) of a segment, and the first row with the cache
 
 
 def _mixed(nats: Tensor, log_cache: _LogCache, weight: float) -> Tensor:

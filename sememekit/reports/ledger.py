@@ -24,8 +24,7 @@ DETAILS: Final = (
 MARKDOWN: Final = Kind("a ledger of claims", lambda head: head.startswith(b"# Claims\n"))
 OWN: Final = "Claims of none of the five papers"
 """Heading of controls and of questions of our own."""
-_LARGE: Final = 9.0
-"""Relative difference from which an effect is written as a multiple, not in per cent."""
+_LARGE: Final = 9.0  # relative difference from which an effect is written as a multiple, not in per cent
 
 
 class Ledger(Record):

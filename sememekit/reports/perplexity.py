@@ -123,8 +123,7 @@ def _adaptation(report: AdaptationReport) -> Parts:
     yield fields("Learned while reading", figures)
 
 
-_UNITS: Final = {"perplexity": "sentences", "accuracy": "examples"}
-"""Units of bootstrap draws."""
+_UNITS: Final = {"perplexity": "sentences", "accuracy": "examples"}  # units of bootstrap draws
 CSV: Final = Kind("a table that compare wrote", lambda head: head.startswith(b"measure,budget,side,seeds,"))
 LATEX: Final = Kind("a LaTeX table that sememekit wrote", lambda head: head.startswith(b"% sememekit "))
 WORDS_CSV: Final = Kind("a table that evaluate-ppl wrote", lambda head: head.startswith(b"words,"))

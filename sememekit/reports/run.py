@@ -118,8 +118,7 @@ def _figure(name: str, value: float) -> str:
     return f"{value:.4g}" if abs(value) >= 1e9 else f"{value:,.2f}" if abs(value) > 1 else f"{value:.4f}"
 
 
-_DIVERGED = 1e100
-"""Larger perplexities are left out of charts, as a logarithmic axis would overflow."""
+_DIVERGED = 1e100  # larger perplexities are left out of charts, as a logarithmic axis would overflow
 
 
 def _line(name: str, records: Sequence[Entry], value: Callable[[Entry], float | None]) -> Line | None:

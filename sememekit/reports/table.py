@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from sememekit.measure.intervals import Interval
     from sememekit.reports.charts import Chart
 
-_HEIGHT: Final = 480
-"""Height of a page in a notebook in pixels."""
+_HEIGHT: Final = 480  # height of a page in a notebook in pixels
 
 BAR_WIDTH: Final = 12
 """Width of a full bar in characters."""

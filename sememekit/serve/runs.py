@@ -14,8 +14,7 @@ from sememekit.serve.questions import GivenChange
 
 QUICKSTART: Final = ("sdlm", "softmax", "lattice", "more")
 """Folders of the quickstart that have runs."""
-_MOST_OVERLAID: Final = 3
-"""Number of cached models with changed annotations."""
+_MOST_OVERLAID: Final = 3  # number of cached models with changed annotations
 
 
 class UnknownRunError(Exception):

@@ -18,8 +18,7 @@ _DIGIT: Final = "0-9\uff10-\uff19"
 _LETTER: Final = f"A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\uff21-\uff3a\uff41-\uff5a{_DIGIT}"
 _LATIN: Final = re.compile(f"[{_LETTER}]+(?:(?<=[{_DIGIT}])[.\uff0e][{_DIGIT}]+)*(?:(?<=[{_DIGIT}])[%\uff05])?")
 _LINE_END: Final = "\n"
-_AT_ONCE: Final = 32
-"""Lines in one pass of the automaton, so that matches fit the cache."""
+_AT_ONCE: Final = 32  # lines in one pass of the automaton, so that matches fit the cache
 _NONE: Final = np.zeros(0, dtype=np.int64)
 _WHOLE: Final = "Latin words and numbers whole"
 

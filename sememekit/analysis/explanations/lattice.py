@@ -18,8 +18,7 @@ from sememekit.text.vocabulary import UNKNOWN
 LEAST: Final = 0.005
 """Edges with a lower posterior are left out of the list and the picture."""
 
-_AROUND: Final = 6
-"""Tokens of context on each side."""
+_AROUND: Final = 6  # tokens of context on each side
 
 
 class LatticeToken(Record):
