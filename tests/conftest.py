@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,6 +44,18 @@ def _signals_as_before() -> Iterator[None]:
     if threading.current_thread() is threading.main_thread():
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@pytest.fixture(autouse=True)
+def _working_folder_of_one_test(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Code of the working folder stays importable for the life of a command; the next test may have a module of this name."""
+    path, folder = list(sys.path), str(tmp_path_factory.getbasetemp())
+    yield
+    if sys.path != path:
+        sys.path[:] = path
+        for name, module in list(sys.modules.items()):
+            if str(getattr(module, "__file__", None) or "").startswith(folder):
+                del sys.modules[name]
 
 
 @pytest.fixture(scope="session", autouse=True)

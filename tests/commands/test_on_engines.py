@@ -220,11 +220,11 @@ def test_a_step_of_a_claim_runs_on_slurm(tmp_path: Path) -> None:
     spent: list[float] = []
     with open_engine(SLURM, 2, tmp_path) as engine:
         step = Step("prepare", ("--version",), tmp_path / "made")
-        assert call(step, lambda: False, dict(os.environ), spent, engine).startswith("sememekit ")
+        assert call(step, spent, lambda: False, dict(os.environ), engine).startswith("sememekit ")
         assert spent[0] > 0
         bad = Step("evaluate", ("recipes", "show", "absent"), tmp_path / "x.json")
         with pytest.raises(TrainingError, match=r"exit code 1 of: sememekit recipes show absent: .*unknown recipe"):
-            call(bad, lambda: False, dict(os.environ), spent, engine)
+            call(bad, spent, lambda: False, dict(os.environ), engine)
     assert not list(tmp_path.glob("step-*"))
 
 

@@ -158,8 +158,8 @@ def test_kinds_are_declared_by_the_classes_that_promise_them() -> None:
         assert kind.kinds, name
         assert kind.takes_decoder == (not issubclass(kind, LabelPredictor))
         assert kind.left_to_right == issubclass(kind, WordPredictor | Lattice)
-    assert read_plan({"task": {"name": f"{HERE}:WordAfterNext"}}, "test").kinds == frozenset()
-    assert read_plan({}, "test").kinds == {"words"}
+    assert read_plan({"task": {"name": f"{HERE}:WordAfterNext"}}, "test").task_class.kinds == frozenset()
+    assert read_plan({}, "test").task_class.kinds == {"words"}
 
 
 def test_one_seed_gives_one_model() -> None:
