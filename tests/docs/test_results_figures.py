@@ -66,7 +66,11 @@ SENTENCES = [
     ("README", "lattice-chinese-l2", "Chunks of two characters lower perplexity by {} %"),
     ("README", "lattice-chinese-l3", "and chunks of up to three by {} %"),
     ("attacks", "cell-beats-adversarial-training-neighbours", "the retrained BiLSTM, by {} % ({} to {})"),
-    ("attacks", "cell-harder-to-attack-than-labels", "attacks succeed {} % less often with sememes than with labels ({} to {})"),
+    (
+        "attacks",
+        "cell-harder-to-attack-than-labels",
+        "attacks succeed {} % less often with sememes than with labels ({} to {})",
+    ),
     ("headlines", "self-organized-duc", "is {} % below the softmax ({} to {})"),
     ("sdlm", "sdlm-left-below-symmetric", "perplexity is {} % lower ({} to {})"),
     ("README", "lattice-l2-below-baseline", "chunks of two words raise it by {} %"),
@@ -94,6 +98,7 @@ def test_sentences_have_the_effects_of_claims(name: str, claim: str, sentence: s
         ("attacks", "bigru-cell-harder-to-attack-neighbours"),
         ("attacks", "cell-beats-adversarial-training"),
         ("attacks", "cell-harder-to-attack-than-labels-neighbours"),
+        *(("headlines", f"{layer}-switchboard-bleu-{side}") for layer in ("moc", "mos") for side in ("precision", "recall")),
         ("sdlm", "sdlm-hownet-below-shuffled"),
         ("sememe-rnn", "wikitext2-lstm-cell-below-lstm"),
     ],
@@ -117,6 +122,16 @@ def mean(arm: str) -> str:
     if "accuracy" in found[0]:
         return f"{100 * statistics.mean(one['accuracy'] for one in found):.2f}"
     return f"{statistics.geometric_mean(one['perplexity'] for one in found):.2f}"
+
+
+@pytest.mark.parametrize("side", ["precision", "recall"])
+def test_bleu_of_dialogue_is_the_mean_over_seeds(side: str) -> None:
+    [row] = [line for line in page("headlines").splitlines() if line.startswith(f"| {side} |")]
+    for cell, layer in zip(row.split("|")[2:], ("softmax", "moc", "mos"), strict=False):
+        found = measured(f"switchboard-{layer}-answers")
+        assert len(found) == 3
+        mean = statistics.geometric_mean(one[f"bleu1_{side}"] for one in found)
+        assert cell.split(",")[0].strip() == f"{100 * mean:.2f}", layer
 
 
 def each(arm: str) -> str:
