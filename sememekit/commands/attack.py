@@ -53,7 +53,9 @@ def command(
     lemmas: shared.Lemmas = None,
     vectors: Annotated[Path | None, option("--vectors", "Word vectors: embedding candidates, constraint similarity.")] = None,
     lm: Annotated[Path | None, option("--lm", "Language model (a run) of constraints; also reports perplexity.")] = None,
-    judge: Annotated[str | None, option("--judge", "Second classifier: its labels as a proxy.", metavar="VICTIM")] = None,
+    judge: Annotated[
+        str | None, option("--judge", "Second classifier: its labels of changed texts are a proxy.", metavar="VICTIM")
+    ] = None,
     constraints: Annotated[
         str | None, option("--constraints", "standard (keeps the meaning), loose (as published), or none.", metavar="PRESET")
     ] = None,
@@ -77,7 +79,8 @@ def command(
         tuple[Path, Path] | None, option("--compare", "Compare two finished attacks instead of running one.", metavar="DIR DIR")
     ] = None,
     ratings: Annotated[
-        list[Path] | None, option("--ratings", "Filled rating sheets of --out: report valid successes.", metavar="FILE")
+        list[Path] | None,
+        option("--ratings", "Filled rating sheets of --out: report how valid its successes are.", metavar="FILE"),
     ] = None,
     html: Annotated[Path | None, option("--html", "With --compare, also write a page.")] = None,
     figure: shared.Figure = None,

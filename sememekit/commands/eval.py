@@ -24,7 +24,9 @@ def command(
     data: shared.EvaluationData = None,
     overrides: shared.SearchOverrides = None,
     texts: shared.Texts = None,
-    segmentation: Annotated[Path | None, option("--segmentation", "Score words of a lattice model.", metavar="GOLD")] = None,
+    segmentation: Annotated[
+        Path | None, option("--segmentation", "Score the words that a lattice model finds.", metavar="GOLD")
+    ] = None,
     words: Annotated[Path | None, option("--words", "With --segmentation: text for maximum matching.", metavar="TEXT")] = None,
     lexicons: Annotated[
         list[str] | None, option("--lexicon", "With --segmentation: lexicon to match; repeatable.", metavar="FORMAT:PATH")

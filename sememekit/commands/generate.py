@@ -33,7 +33,9 @@ def command(
     num_tokens: Annotated[int | None, option("--num-tokens", "How many words to generate.", min=1, show_default="30")] = None,
     temperature: Annotated[float | None, option("--temperature", "0 is greedy.", min=0.0, show_default="1")] = None,
     top_k: Annotated[int | None, option("--top-k", "Sample from the top k words; 0: all.", min=0, show_default="0")] = None,
-    top_p: Annotated[float | None, option("--top-p", "Sample top words of this share.", max=1.0, show_default="1")] = None,
+    top_p: Annotated[
+        float | None, option("--top-p", "Sample from the top words that have this share together.", max=1.0, show_default="1")
+    ] = None,
     stop: Annotated[list[str] | None, option("--stop", "Stop after this word; repeatable.", metavar="WORD")] = None,
     beam: Annotated[int | None, option("--beam", "Beam size: search for the best text, draw nothing.", min=1)] = None,
     num_samples: Annotated[

@@ -113,7 +113,9 @@ def run(
 )
 def report(
     out: Out = DEFAULT_OUT,
-    results: Annotated[Path | None, option("--from", "Folder of results, JSON files as in OUT/results, read alone.")] = None,
+    results: Annotated[
+        Path | None, option("--from", "Folder of results, JSON files as in OUT/results; nothing else is read.")
+    ] = None,
     html: Html = None,
     markdown: Annotated[Path | None, option("--markdown", "Also write the ledger as Markdown.")] = None,
     into: Annotated[Path | None, option("--into", "Also write the ledger into this Markdown page, between its marks.")] = None,
