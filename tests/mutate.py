@@ -56,6 +56,7 @@ ELSEWHERE = {
         "tests/training/test_run_integrity.py",
         "tests/training/test_start_from.py",
     ],
+    "text": ["tests/text", "tests/runs/test_adapters.py"],
 }
 """Rooms whose tests are not, or not only, in a folder of that name."""
 

@@ -13,8 +13,10 @@ from xml.etree import ElementTree
 import pytest
 
 from sememekit.errors import ConfigError
-from sememekit.reports import charts
+from sememekit.measure.intervals import Interval
+from sememekit.reports import charts, metrics, quickstart
 from sememekit.reports.charts import Curves, Heatmap, Line, chart, check_figure, spread, write_figure
+from tests.reports import samples
 
 CURVES = Curves(
     title="Two <b>lines</b>",
@@ -30,6 +32,38 @@ def marks(html: str, picture: str = "wide") -> list[tuple[float, float, str]]:
     html = html.partition('class="chart slim"')[0 if picture == "wide" else 2]
     found = re.findall(r'class="mark" x="([\d.]+)" y="([\d.]+)"[^>]*><title>(.*?)</title>', html)
     return [(float(x), float(y), said) for x, y, said in found]
+
+
+def test_a_mark_is_around_its_point_and_a_name_beside_its_squares() -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(CURVES.size[0] / 72, CURVES.size[1] / 72), dpi=72)
+    first, *_ = CURVES.draw(figure, 0.0)
+    [axes] = figure.axes
+    across, up = axes.transData.transform(CURVES.lines[0].points[0])
+    assert (first.left + first.size / 2, first.top + first.size / 2) == pytest.approx((across, figure.bbox.height - up))
+    figure = Figure(figsize=(WEIGHTS.size[0] / 72, WEIGHTS.size[1] / 72), dpi=72)
+    WEIGHTS.draw(figure, 0.0)
+    [axes] = figure.axes
+    assert [*axes.get_xticks()] == [0.5, 1.5]
+    assert [*axes.get_yticks()] == [0.5, 1.5, 2.5]
+
+
+def test_information_is_drawn_as_it_was_measured() -> None:
+    report = samples.drawn("explanation_scores")[0]
+    known = Interval(value=0.4)
+    rankings = [one.model_copy(update={"top": top, "information": known}) for one in report.rankings for top in (1, 5)]
+    rankings += [rankings[0].model_copy(update={"ranking": "mass", "information": Interval(value=None)})]
+    [shown] = metrics.charts(report.model_copy(update={"rankings": tuple(rankings)}))
+    assert {line.name: line.points for line in shown.lines} == {
+        metrics.shown_name(name): ((1.0, 0.0),) if name == "mass" else ((1.0, 0.4), (5.0, 0.4)) for name in metrics.DRAWN
+    }
+
+
+def test_the_first_column_of_the_tour_has_names_and_the_others_numbers() -> None:
+    table = quickstart.comparison(samples.drawn("quickstart")[0])
+    assert table.numbers == frozenset(range(1, len(table.columns)))
+    assert not any(row[0][:1].isdigit() for row in table.rows)
 
 
 def test_labels_keep_their_order_and_their_distance() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sememekit.errors import DataError
-from sememekit.text.form import classify, join_names, parse_tagged, split_sentences, stands_alone, to_half_width
+from sememekit.text.form import classify, join_names, parse_tagged, split_sentences, stands_alone, to_half_width, without_ends
 
 
 @pytest.mark.parametrize(
@@ -88,6 +88,8 @@ def test_tags_compounds_and_line_numbers_are_taken_off() -> None:
     ]
     assert parse_tagged("   ") == []
     assert parse_tagged("//w") == [("/", "w")]
+    assert parse_tagged("[北/n 京/n]ns 好/a") == [("北", "n"), ("京", "n"), ("好", "a")]
+    assert parse_tagged("[/w 好/a") == [("[", "w"), ("好", "a")]
 
 
 @pytest.mark.parametrize("line", ["我们/r 没有", "/n", "字/"])
@@ -122,3 +124,10 @@ def test_sentences_together_are_the_paragraph(words: list[str]) -> None:
     assert [word for sentence in sentences for word in sentence] == words
     assert all(sentences)
     assert all("。" in sentence or "！" in sentence for sentence in sentences[:-1])
+
+
+@pytest.mark.parametrize(
+    ("line", "bare"), [("<s> a b </s>", "a b"), ("<s><s> a", "a"), ("a </s> </s>", "a"), ("a b", "a b"), ("a <s> b", "a <s> b")]
+)
+def test_marks_of_a_sentence_go_and_its_words_stay(line: str, bare: str) -> None:
+    assert without_ends(line) == bare
