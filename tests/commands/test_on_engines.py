@@ -241,10 +241,10 @@ def test_a_training_of_a_claim_is_stopped_and_gone_on_with_elsewhere(place: Plac
 
     with open_engine(SLURM, 1, tmp_path) as engine:
         with pytest.raises(Stopped):
-            call(step, partial(has_lines, 2), dict(os.environ), [], engine)
+            call(step, [], partial(has_lines, 2), dict(os.environ), engine)
         more = metrics.read_bytes().count(b"\n") + 2
         with pytest.raises(Stopped):  # without --resume: what was begun is gone on with
-            call(step, partial(has_lines, more), dict(os.environ), [], engine)
+            call(step, [], partial(has_lines, more), dict(os.environ), engine)
     epochs = [record["epoch"] for record in RunFolder.open(tmp_path / "run").metrics() if record["kind"] == "EpochReport"]
     assert epochs == list(range(1, len(epochs) + 1))
 
@@ -269,7 +269,7 @@ def test_a_training_of_a_claim_goes_on_when_its_worker_is_killed(place: Place, t
         return False
 
     with open_engine("dask", 1, tmp_path) as engine:
-        call(step, kill_its_worker, dict(os.environ), [], engine)
+        call(step, [], kill_its_worker, dict(os.environ), engine)
     assert killed
     there = [record for record in RunFolder.open(tmp_path / "run").metrics() if record["kind"] == "EpochReport"]
     assert [record["epoch"] for record in there] == list(range(1, 41))
