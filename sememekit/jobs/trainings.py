@@ -1,21 +1,24 @@
 """Train several models in parallel, each in a process of an engine that sends messages through files.
 
-    FOLDER/NAME/TIME.message    a pickled message about the training NAME, removed when it is read
+    FOLDER/NAME/TIME.message    a message about the training NAME, [kind, value] as JSON, removed when it is read
     FOLDER/NAME/stop            asks the process to stop with a checkpoint
 
 FOLDER is temporary on this machine, and otherwise ``OUT/.jobs``, which every machine sees. Messages of an earlier call are
-removed first. Anyone who can write to FOLDER while a command runs can run code as its owner."""
+removed first."""
 
+import json
 import math
 import os
-import pickle
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future, wait
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self, get_args
+
+from pydantic import TypeAdapter
 
 from sememekit.config import trusted_code, trusting_code
 from sememekit.engines.base import LOOK_EVERY, open_engine
@@ -48,8 +51,29 @@ class Failed(NamedTuple):
     cpu_seconds: float
 
 
-Message = Report | Position | str | Trained | Failed
-"""Messages of a training: reports, positions, remarks, and finally the result."""
+Told = Report | Position | str
+"""A message of a training while it runs: a report, its position, or a remark."""
+Message = Told | Trained | Failed
+"""A message, or the result at the end."""
+_KINDS: Final = {kind.__name__: TypeAdapter[Told](kind) for kind in get_args(Told)}
+
+
+def write_message(folder: Path, message: Told) -> None:
+    """Write a message that appears whole, behind the earlier ones."""
+    path, kind = folder / f"{time.time_ns():020d}.part", type(message).__name__
+    path.write_text(json.dumps([kind, _KINDS[kind].dump_python(message)]), encoding="utf-8")
+    path.replace(path.with_suffix(".message"))
+
+
+def read_message(path: Path) -> Told:
+    """Read a message. Raises TrainingError: the file is of somebody else."""
+    try:
+        kind, value = json.loads(path.read_bytes())
+        return _KINDS[kind].validate_python(value)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise TrainingError(
+            f"{path}: no message of a training, and nothing else may write there; remove it, and type the command again"
+        ) from None
 
 
 class Trainings:
@@ -96,7 +120,7 @@ class Trainings:
         for name, future in list(self.running.items()):
             done = future.done()  # asked before its files are read, so that none is left behind
             for path in sorted((self._folder / name).glob("*.message")):
-                yield name, pickle.loads(path.read_bytes())
+                yield name, read_message(path)
                 path.unlink()
             if done:
                 del self.running[name]
@@ -196,10 +220,7 @@ def train_there(
     os.chdir(folder)
     told, since, stop = -math.inf, 0.0 if fresh else time.process_time(), messages / _STOP
 
-    def send(message: Message) -> None:
-        path = messages / f"{time.time_ns():020d}.part"
-        path.write_bytes(pickle.dumps(message))
-        path.replace(path.with_suffix(".message"))
+    send = partial(write_message, messages)
 
     def tell(place: Position) -> None:
         nonlocal told

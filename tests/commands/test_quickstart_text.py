@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import random
 import signal
 import threading
@@ -18,7 +17,7 @@ from sememekit.files import RunWarning
 from sememekit.jobs import quickstart_text as texts
 from sememekit.jobs.quickstart import MOST_EPOCHS, _graph, _lattice, _table, contexts_of, quickstart, text_summary
 from sememekit.jobs.train import Position, TrainReport, train
-from sememekit.jobs.trainings import Trained, train_all, train_there
+from sememekit.jobs.trainings import Trained, read_message, train_all, train_there, write_message
 from sememekit.reports.quickstart import QuickstartReport, parts, report_page
 from sememekit.training import EpochReport, Report
 from tests.commands.processes import play_processes
@@ -280,9 +279,8 @@ def test_a_remark_of_several_trainings_is_told_once(tmp_path: Path, monkeypatch:
     done = Trained(TrainReport.model_construct(stopped=False, run="x"), 1.0)
 
     def train_there(table: Any, run: Path, messages: Path, *rest: object) -> Trained:
-        for number, remark in enumerate(["of all", f"of {run.name}", "of all"]):
-            (messages / f"{number}.writing").write_bytes(pickle.dumps(remark))
-            (messages / f"{number}.writing").rename(messages / f"{number}.message")
+        for remark in ("of all", f"of {run.name}", "of all"):
+            write_message(messages, remark)
         return done
 
     monkeypatch.setattr("sememekit.jobs.trainings.train_there", train_there)
@@ -304,6 +302,6 @@ def test_the_position_of_a_training_is_told_now_and_then(
     process = threading.Thread(target=train_there, args=arguments)
     process.start()
     process.join()
-    found = [pickle.loads(path.read_bytes()) for path in sorted(messages.glob("*.message"))]
+    found = [read_message(path) for path in sorted(messages.glob("*.message"))]
     assert len([one for one in found if isinstance(one, Position) and one.num_batches]) == told
     assert [one.epoch for one in found if isinstance(one, EpochReport)] == [1, 2]

@@ -86,7 +86,7 @@ def test_the_tables_are_those_of_the_record(table: str) -> None:
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_the_rows_of_the_contexts_are_those_of_the_record(number: int) -> None:
-    """What ``explain RUN CONTEXT --top 5 --top-sememes 5 --json`` printed for the same run."""
+    """The stored output of ``explain RUN CONTEXT --top 5 --top-sememes 5 --json``, for the run of the page."""
     shown = json.loads(RECORD.with_name("contexts.json").read_text(encoding="utf-8"))[number]
 
     def spelled(name: str) -> str:
