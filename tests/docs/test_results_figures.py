@@ -15,6 +15,7 @@ import pytest
 from sememekit.claims.claims import load_claims
 from sememekit.config.recipes import list_recipes
 from sememekit.jobs.reproduce import judged
+from tests.mutate import interval
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 EFFECT = re.compile(r"[-+]?\d+\.\d %\*{0,2} \([-+]?\d+\.\d to [-+]?\d+\.\d\)")
@@ -74,6 +75,8 @@ SENTENCES = [
     ("headlines", "self-organized-duc", "is {} % below the softmax ({} to {})"),
     ("sdlm", "sdlm-left-below-symmetric", "perplexity is {} % lower ({} to {})"),
     ("README", "lattice-l2-below-baseline", "chunks of two words raise it by {} %"),
+    ("README", "pku-segmentation-hownet2000", "with an F1 that is {} % below matching with a large lexicon"),
+    ("appendix/attacks", "cell-beats-adversarial-training-neighbours", "the retrained BiLSTM, by {} % ({} to {})"),
     ("lattice", "pku-segmentation", "It is {} % above matching with the 5,307 words of the open lexicon ({} to {})"),
     ("lattice", "pku-segmentation-hownet2000", "is {} % below matching with the 53,335 words of HowNet 2000 ({} to {})"),
     ("lattice", "pku-segmentation-list", "It is {} % below matching with the 126,739 words of the list of HowNet ({} to {})"),
@@ -97,6 +100,7 @@ def test_sentences_have_the_effects_of_claims(name: str, claim: str, sentence: s
         ("attacks", "cell-harder-to-attack-than-wordnet-neighbours"),
         ("attacks", "bigru-cell-harder-to-attack-neighbours"),
         ("attacks", "cell-beats-adversarial-training"),
+        ("appendix/attacks", "cell-beats-adversarial-training"),
         ("attacks", "cell-harder-to-attack-than-labels-neighbours"),
         *(("headlines", f"{layer}-switchboard-bleu-{side}") for layer in ("moc", "mos") for side in ("precision", "recall")),
         ("sdlm", "sdlm-hownet-below-shuffled"),
@@ -213,6 +217,74 @@ def test_values_of_seeds_are_those_of_the_trials(place: tuple[str, str, str]) ->
     assert {cell: shown[cell] for cell in EACH[place]} == {cell: each(arm) for cell, arm in EACH[place].items()}
 
 
+def effect_of(claim: str) -> tuple[Any, str]:
+    """The judged claim, and its effect with its interval as tables have it."""
+    [found] = judged(Path("nowhere"), [claim], False, RESULTS / "claims")
+    assert found.effect is not None
+    value, low, high = (100 * one for one in found.effect if one is not None)
+    return found, f"{value:+.1f} % ({low:+.1f} to {high:+.1f})"
+
+
+ATTACKS = [
+    ("In short", "| inference, same sememes", "cell-harder-to-attack-nli"),
+    ("In short", "| inference, neighbours", "cell-harder-to-attack-neighbours"),
+    ("In short", "| sentiment, same sememes", "cell-harder-to-attack"),
+    ("In short", "| same sememes |", "adversarial-training"),
+    ("In short", "| neighbours in GloVe |", "adversarial-training-neighbours"),
+    ("Adversarial training", "| same sememes |", "adversarial-training"),
+    ("Adversarial training", "| neighbours in GloVe |", "adversarial-training-neighbours"),
+    ("On inference, three victims a side", "| same sememes |", "cell-harder-to-attack-nli"),
+    ("On inference, three victims a side", "| neighbours in GloVe |", "cell-harder-to-attack-neighbours"),
+    ("On inference, three victims a side", "| beside the input", "concat-harder-to-attack-neighbours"),
+    ("On inference, three victims a side", "| behind a gate", "gate-harder-to-attack-neighbours"),
+]
+"""Part of the page on attacks, beginning of a row, claim."""
+
+
+@pytest.mark.parametrize(("part", "row", "claim"), ATTACKS, ids=[f"{part}-{claim}" for part, _, claim in ATTACKS])
+def test_rows_on_attacks_have_the_effect_and_the_means_of_their_claim(part: str, row: str, claim: str) -> None:
+    (line,) = [line for line in section(page("attacks"), part).splitlines() if line.startswith(row)]
+    found, effect = effect_of(claim)
+    assert effect in line.replace("**", "")
+    assert found.verdict in line
+    if part == "In short":
+        assert [cell.strip() for cell in line.split("|")[2:4]] == [f"{100 * mean:.1f}" for mean in found.means]
+
+
+def test_the_tree_costs_what_its_claim_measured() -> None:
+    found, _ = effect_of("tree-above-softmax")
+    text = " ".join(page("output-layers").split())
+    assert f"An update takes {found.cost:.2f} of the time" in text
+    assert f"at equal CPU time the tree is {100 * found.at_equal_time[0]:.1f} % above" in text
+    assert f"The paper has {100 * found.published:.1f} %" in text
+
+
+def test_the_words_of_the_pku_text_are_counted_as_the_claims_did() -> None:
+    found = measured("pku-l2")
+    text = section(page("lattice"), "The PKU test text, beside published segmental models")
+    models = ", ".join(f"{100 * one['rows'][0]['f1']:.2f}" for one in found)
+    assert f"| **{models}** |" in text
+    for name, number in (
+        ("5,307 words of lexicon open", 2),
+        ("53,335 words of HowNet 2000", 3),
+        ("126,739 words of the list", 4),
+    ):
+        (line,) = [line for line in text.splitlines() if line.startswith(f"| maximum matching, {name}")]
+        row = found[0]["rows"][number]
+        assert name.split()[0] in row["name"]
+        figures = [f"{100 * row[key]:.2f}" for key in ("precision", "recall", "f1", "f1_low", "f1_high")]
+        assert re.findall(r"\d\d\.\d\d", line) == figures
+
+
+def test_shares_of_mutants_are_summed_from_their_rows() -> None:
+    text = page("appendix/mutation")
+    rows = [line.split("|") for line in section(text, "Rooms that moved").splitlines() if line.startswith("| `reports` | 1")]
+    tried, caught = (sum(int(row[cell]) for row in rows) for cell in (3, 4))
+    low, high = interval(caught, tried)
+    share = f"({100 * caught / tried:.0f} %, {100 * low:.0f} to {100 * high:.0f} %)"
+    assert f"`reports` {caught} of {tried} mutants were caught {share}" in " ".join(text.split())
+
+
 def rates(arm: str) -> list[str]:
     """The success rates of an arm, seed after seed, in per cent."""
     return [f"{100 * one['rates']['success_rate']['value']:.1f}" for one in measured(arm)]
@@ -223,6 +295,8 @@ def rates(arm: str) -> list[str]:
     [
         ("| same sememes |", 2, "nli-bilstm-attacked"),
         ("| same sememes |", 3, "nli-cell-attacked"),
+        ("| same sememes |", 4, "nli-cell-labels-attacked"),
+        ("| neighbours in GloVe |", 4, "nli-cell-labels-attacked-neighbours"),
         ("| neighbours in GloVe |", 2, "nli-bilstm-attacked-neighbours"),
         ("| neighbours in GloVe |", 3, "nli-cell-attacked-neighbours"),
         ("| beside the input", 2, "nli-concat-attacked-neighbours"),
@@ -237,14 +311,16 @@ def test_success_rates_on_inference(row: str, cell: int, arm: str) -> None:
 
 def test_accuracies_under_attack_are_those_of_the_results() -> None:
     """Means over the seeds, in per cent: of two victims with sememes, of the BiLSTM, and of the one that was trained again."""
+
+    def right(arm: str) -> str:
+        return f"{100 * statistics.fmean(one['rates']['accuracy']['value'] for one in measured(arm)):.1f}"
+
     arms = ("nli-concat-attacked", "nli-gate-attacked", "nli-bilstm-attacked", "nli-bilstm-adversarial")
-    concat, gate, plain, again = (
-        f"{100 * statistics.fmean(one['rates']['accuracy']['value'] for one in measured(f'{arm}-neighbours')):.1f}"
-        for arm in arms
-    )
+    concat, gate, plain, again = (right(f"{arm}-neighbours") for arm in arms)
     text = " ".join(page("attacks").split())
     assert f"({concat} and {gate} % of the 400 pairs against {plain} %)" in text
     assert f"| 63.9 to 65.9 | {plain}, {again} |" in text
+    assert f"| 63.9 to 65.9 | {right('nli-bilstm-attacked')}, {right('nli-bilstm-adversarial')} |" in text
 
 
 @pytest.mark.parametrize(
