@@ -80,11 +80,12 @@ def evaluate_ppl(
     Every token of the split except the first is predicted once, in ``batch_size`` columns. The state starts at zero and is
     carried on. Special tokens and ``<unk>`` count like any other word.
 
-    ``by`` groups target words or sentences (docs/perplexity.md). ``batch_size`` None is the batch size of the training, or 1
-    with an ``adaptation`` (cache, dynamic evaluation, or both). The run is not changed; dynamic evaluation stores gradient
-    statistics in its folder. Other arguments as ``sememekit evaluate-ppl --help``. Raises ConfigError: the task predicts no
-    words, or ``by`` is given and there is no graph. Raises DataError: the data are absent, lack the split, or have another
-    vocabulary. Raises GraphError: the graph is of another vocabulary."""
+    ``by`` groups target words by ``senses`` and ``sememes`` (Tables 2 and 3, Gu et al. 2018), ``frequency`` or
+    ``sememes-at-frequency``, and sentences by ``labels`` (docs/perplexity.md). ``batch_size`` None is the batch size of the
+    training, or 1 with an ``adaptation`` (cache, dynamic evaluation, or both). The run is not changed; dynamic evaluation
+    stores gradient statistics in its folder. Other arguments as ``sememekit evaluate-ppl --help``. Raises ConfigError: the task
+    predicts no words, or ``by`` is given and there is no graph. Raises DataError: the data are absent, lack the split, or have
+    another vocabulary. Raises GraphError: the graph is of another vocabulary."""
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     texts = open_texts([loaded], TextReading(split, data, batch_size, adaptation), "evaluate-ppl", grouped=bool(by))
     used = _common_graph([loaded], graph)

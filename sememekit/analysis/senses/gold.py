@@ -77,6 +77,9 @@ def read_gold(path: Path) -> list[GoldTarget]:
     - CoNLL-U: every token whose MISC has ``Sememes=A,B`` or ``Sense=2`` is a target (``\\p`` is the ``|`` of a name); where a
       token has both, the sememes count.
 
+    >>> targets = read_gold(Path("gold.tsv"))
+    >>> targets[0].word, targets[0].position
+
     Raises DataError: the file is absent, is in none of these formats, has no target, or a line is damaged."""
     text = read_text(path, lambda why: DataError(f"--senses {why}"))
     lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
