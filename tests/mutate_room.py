@@ -1,12 +1,14 @@
-"""The tests of a room under mutants: a process that has collected them forks itself for each mutant.
+"""Tests under mutants: a process that has collected them forks itself for each mutant.
 
-Such a child swaps the code of the functions that the mutant changes, and runs those tests that run the changed lines, the tests
-of quick files first, until one fails. A first child runs all tests under a tracer to learn which test runs which line. Mutants
-of what a file does when it is imported, such as defaults of arguments, are tried in a process that imports everything anew.
+Such a child swaps the code of the functions that the mutant changes, and runs those tests that run the changed lines, until one
+fails; first those that are quick and run little else. A first child runs all tests under the tracer of coverage.py to learn
+which test runs which line; that is kept in ``build``, and only test files that changed are traced again. Mutants of what a file
+does when it is imported, such as defaults of arguments, are tried in a process that imports everything anew.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 import os
@@ -14,50 +16,125 @@ import resource
 import signal
 import sys
 import tempfile
-import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import coverage
 import pytest
 
 from tests.mutants import ROOT, Mutant, compile_in_place, swap_code
 from tests.mutate_guard import write_only_below
 from tests.mutate_wait import NEVER, wait_for
 
-PACKAGE = str(ROOT / "sememekit") + os.sep
+PACKAGE = ROOT / "sememekit"
+KEPT = ROOT / "build" / "tests_of_lines.json"
 DEFAULTS = "tests/config/test_defaults.py::test_defaults_and_limits_change_on_purpose_alone"
 """Sees changes of settings, which run when a file is imported."""
 MARKS = "not slow and not gpu and not network"
-CALLS_WITHOUT_NEWS = 1_000
-"""After so many calls of a function in a test that ran no line of it for the first time, the test traces it no more."""
 
 
 class BrokenTestsError(Exception):
     """Tests fail without any mutant."""
 
 
-def survivors(sample: list[Mutant], tests: list[str], tell: Callable[[str], None], traced: bool = True) -> list[Mutant]:
-    """The mutants under which all tests pass that run them; where no test is ``traced``, each is given to all of them.
+@dataclass
+class Traced:
+    """Some tests as a tracer saw them: which lines of the package each runs, and how long it takes."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    """Test or fixture -> seconds of the processor, with those of processes that it started."""
+    fixtures: dict[str, list[str]] = field(default_factory=dict)
+    """Test -> those of its fixtures that other tests share."""
+    ran: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Test or fixture -> file of the package -> the lines that it runs, a bit each."""
+    failed: dict[str, str] = field(default_factory=dict)
+    """Test -> its error. Such tests are given no mutant."""
+    modules: list[str] = field(default_factory=list)
+    """What the tests import of others: imported once, and not again in every child."""
+    files: dict[str, str] = field(default_factory=dict)
+    """Test file -> the SHA-256 of its text."""
+    package: str = ""
+    """The SHA-256 of the package and of the modules that tests share."""
+
+    def sources(self, test: str) -> list[str]:
+        """A test with its shared fixtures."""
+        return [test, *self.fixtures.get(test, [])]
+
+    def cost(self, tests: Iterable[str]) -> float:
+        """Seconds of the processor that tests take together: each shared fixture counts once."""
+        return sum(self.seconds[source] for source in {source for test in tests for source in self.sources(test)})
+
+    def lines(self, test: str) -> dict[str, int]:
+        """File -> the lines that a test runs, with its fixtures."""
+        found: dict[str, int] = {}
+        for source in self.sources(test):
+            for path, mask in self.ran.get(source, {}).items():
+                found[path] = found.get(path, 0) | mask
+        return found
+
+    def without(self, files: set[str]) -> Traced:
+        """The same without the tests of some files."""
+        keep = {test for test in self.fixtures if _file(test) not in files}
+        sources = {source for test in keep for source in self.sources(test)}
+        return replace(
+            self,
+            seconds={source: seconds for source, seconds in self.seconds.items() if source in sources},
+            fixtures={test: self.fixtures[test] for test in keep},
+            ran={source: ran for source, ran in self.ran.items() if source in sources},
+            failed={test: error for test, error in self.failed.items() if _file(test) not in files},
+            files={file: digest for file, digest in self.files.items() if file not in files},
+        )
+
+    def join(self, other: Traced) -> None:
+        """Add what a tracer saw of other tests."""
+        for name in ("seconds", "fixtures", "ran", "failed", "files"):
+            getattr(self, name).update(getattr(other, name))
+        self.modules = list(dict.fromkeys([*self.modules, *other.modules]))
+
+
+def kept() -> Traced:
+    """The part of an earlier trace that is still true: of unchanged test files, while what they import has not changed."""
+    shared = [path for path in sorted(ROOT.joinpath("tests").rglob("*.py")) if not path.name.startswith(("test_", "muta"))]
+    package = _digest([*sorted(path for path in PACKAGE.rglob("*") if path.is_file() and path.suffix != ".pyc"), *shared])
+    if not KEPT.exists():
+        return Traced(package=package)
+    traced = Traced(**json.loads(KEPT.read_text(encoding="utf-8")))
+    if traced.package != package:
+        return Traced(package=package)
+    files = traced.files.items()
+    return traced.without({file for file, digest in files if not Path(file).exists() or _digest([Path(file)]) != digest})
+
+
+def _digest(paths: list[Path]) -> str:
+    found = hashlib.sha256()
+    for path in paths:
+        found.update(hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()
+
+
+def survivors(sample: list[Mutant], tests: list[str], tell: Callable[[str], None], seconds: float) -> list[Mutant]:
+    """The mutants under which all tests pass that run them, or those that take so many ``seconds`` of the processor.
 
     Raises:
-        BrokenTestsError: tests fail without any mutant; it names them.
+        BrokenTestsError: tests cannot be collected, or fail in a child because it is one.
     """
+    KEPT.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PYTEST_DEBUG_TEMPROOT"] = folder  # children leave their files
-        host = _Host(sample, Path(folder) / "host.json", tell, traced)
+        host = _Host(sample, Path(folder) / "host.json", tell, seconds)
         code, output = _child(lambda: _pytest(tests, host), NEVER)
         if code != pytest.ExitCode.OK or not host.found.exists():
             raise BrokenTestsError(_complaints(code, output))
         found = json.loads(host.found.read_text(encoding="utf-8"))
-        if found["failed"]:
-            raise BrokenTestsError(found["failed"])
-        room, lives = Room(**found["room"]), {int(number): survives for number, survives in found["lives"].items()}
+        room, lives = Room(Traced(**found["traced"]), set(found["tests"]), seconds), {}
+        lives = {int(number): survives for number, survives in found["lives"].items()}
         late = [number for number in range(len(sample)) if number not in lives]
-        for module in room.modules if late else ():
+        for module in room.traced.modules if late else ():
             with suppress(ImportError):  # a module that must not be the first of its package
                 importlib.import_module(module)
         for number in late[:1]:
@@ -73,112 +150,116 @@ def _tell(tell: Callable[[str], None], sample: list[Mutant], lives: dict[int, bo
 
 
 @dataclass(eq=False)
-class Coverage:
+class _Tracer:
     """A plugin of pytest, under which it notes the lines of the package that each test runs, and how long the test takes."""
 
-    seconds: dict[str, float] = field(default_factory=dict)
-    """Of the processor, with those of processes that the test started."""
-    fixtures: dict[str, list[str]] = field(default_factory=dict)
-    ran: dict[str, set[tuple[str, int]]] = field(default_factory=dict)
-    """Test or fixture -> (file, line) of the package."""
-    failed: list[str] = field(default_factory=list)
-    now: set[tuple[str, int]] = field(default_factory=set)
-    unseen: dict[Any, set[int]] = field(default_factory=dict)
-    """Code -> its lines that this test has not run yet; none where it is traced no more."""
-    idle: dict[Any, int] = field(default_factory=dict)
-
-    def begin(self) -> None:
-        threading.settrace(self._trace)
-        sys.settrace(self._trace)
+    traced: Traced
+    tracer: coverage.Coverage = field(
+        default_factory=lambda: coverage.Coverage(data_file=None, config_file=False, source=[str(PACKAGE)])
+    )
+    context: str = ""
+    shared: dict[tuple[str, str], str] = field(default_factory=dict)
+    """(name, where it may be used) of a fixture that tests share -> what it is called here."""
+    apart: float = 0.0
+    """Seconds that shared fixtures took inside of what is timed."""
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        began = _cpu_seconds()
-        self.fixtures[item.nodeid] = list(getattr(item, "fixturenames", []))
-        self._note(item.nodeid)
-        yield_value = yield
-        self.seconds[item.nodeid] = _cpu_seconds() - began
-        return yield_value
+        result = yield from self._timed(item.nodeid)
+        names = set(getattr(item, "fixturenames", []))
+        used = [called for (name, base), called in self.shared.items() if name in names and item.nodeid.startswith(base)]
+        self.traced.fixtures[item.nodeid] = used
+        return result
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Any:
         """What a fixture of many tests runs, all of them depend on."""
-        before = self.now, self.unseen, self.idle
-        if fixturedef.scope != "function":
-            self._note(f"fixture {fixturedef.argname}")
+        if fixturedef.scope == "function":
+            return (yield)
+        called = self.shared.setdefault((fixturedef.argname, fixturedef.baseid), f"{fixturedef.baseid}:{fixturedef.argname}")
+        return (yield from self._timed(called))
+
+    def _timed(self, source: str) -> Any:
+        outside, apart, began = self.context, self.apart, _cpu_seconds()
+        self.apart = 0.0
+        self._switch(source)
         try:
             return (yield)
         finally:
-            self.now, self.unseen, self.idle = before
+            took = _cpu_seconds() - began
+            self.traced.seconds[source] = self.traced.seconds.get(source, 0.0) + took - self.apart
+            self.apart = apart + took
+            self._switch(outside)
+
+    def _switch(self, context: str) -> None:
+        self.context = context
+        self.tracer.switch_context(context)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
-            self.failed.append(f"{report.nodeid}: {' '.join(report.longreprtext.split())[-300:]}")
+            self.traced.failed[report.nodeid] = " ".join(report.longreprtext.split())[-300:]
 
-    def _note(self, name: str) -> None:
-        self.now, self.unseen, self.idle = self.ran.setdefault(name, set()), {}, {}
-
-    def _trace(self, frame: Any, event: str, arg: Any) -> Any:
-        code = frame.f_code
-        unseen = self.unseen.get(code)
-        if unseen is None:
-            ours = code.co_filename.startswith(PACKAGE)
-            unseen = self.unseen[code] = {line for *_, line in code.co_lines() if line} if ours else set()
-        self.idle[code] = self.idle.get(code, 0) + 1
-        if not unseen or self.idle[code] > CALLS_WITHOUT_NEWS:
-            return None
-        name, now, idle = code.co_filename, self.now, self.idle
-
-        def line(frame: Any, event: str, arg: Any) -> Any:
-            if event == "line" and frame.f_lineno in unseen:
-                unseen.discard(frame.f_lineno)
-                now.add((name, frame.f_lineno))
-                idle[code] = 0
-            return line if unseen else None
-
-        return line
-
-    def tests(self) -> dict[str, dict[int, list[str]]]:
-        """File -> line -> the tests that run it."""
-        found: dict[str, dict[int, set[str]]] = {}
-        for test, fixtures in self.fixtures.items():
-            for source in [test, *(f"fixture {name}" for name in fixtures)]:
-                for name, line in self.ran.get(source, ()):
-                    found.setdefault(name, {}).setdefault(line, set()).add(test)
-        return {name: {line: sorted(tests) for line, tests in lines.items()} for name, lines in found.items()}
+    def note(self) -> None:
+        """Put what was seen into ``traced``."""
+        data = self.tracer.get_data()
+        for path in data.measured_files():
+            name = os.path.relpath(path, ROOT)
+            for line, contexts in data.contexts_by_lineno(path).items():
+                for source in filter(None, contexts):
+                    ran = self.traced.ran.setdefault(source, {})
+                    ran[name] = ran.get(name, 0) | 1 << line
 
 
 @dataclass(frozen=True)
 class Room:
-    """The tests of a room: how long each takes, and which run a line."""
+    """The tests that mutants are given to."""
 
-    seconds: dict[str, float]
-    lines: dict[str, dict[str, list[str]]]
-    modules: list[str]
-    """What the tests import of others: imported once, and not again in every child."""
-    traced: bool = True
-    """True if ``lines`` tells anything; a mutant is given to all tests otherwise."""
+    traced: Traced
+    tests: set[str]
+    """Those that were asked for and fail under no tracer."""
+    budget: float = 120.0
+    """Seconds of the processor of the tests that one mutant is given to, at most."""
+
+    @cached_property
+    def _lines(self) -> dict[str, dict[str, int]]:
+        return {test: self.traced.lines(test) for test in self.tests}
 
     def of(self, mutant: Mutant) -> list[str]:
-        """The tests that run a mutant, those of quick files first."""
-        lines = self.lines.get(str(mutant.path), {})
-        first, last = (0, sys.maxsize) if mutant.imported else mutant.lines
-        tests = {test for line, tests in lines.items() if first <= int(line) <= last for test in tests}
+        """The tests that run a mutant: first those of files that are quick and run little else, while the budget lasts."""
+        path = os.path.relpath(mutant.path, ROOT)
+        ran = {test: lines for test, lines in self._lines.items() if path in lines}
+        first, last = mutant.lines
+        between = (1 << last + 1) - (1 << first)
+        tests = {test for test, lines in ran.items() if mutant.imported or lines[path] & between}
         if mutant.imported:  # a test may read nothing but a constant
             near = {_file(test) for test in tests}
-            tests |= {test for test in self.seconds if test.startswith(DEFAULTS) or _file(test) in near}
-        if not self.traced or (mutant.imported and not lines):
-            tests = set(self.seconds)
-        if not tests:  # other processes may run its lines, of which the tracer knows nothing
-            tests = {test for others in lines.values() for test in others}
-        files: dict[str, float] = {}
-        for test in tests:
-            files[_file(test)] = files.get(_file(test), 0.0) + self.seconds[test]
-        return sorted(tests, key=lambda test: (files[_file(test)], self.seconds[test], test))
+            tests |= {test for test in self.tests if test.startswith(DEFAULTS) or _file(test) in near}
+        if not tests or not ran:  # other processes may run its lines, of which the tracer knows nothing
+            tests = set(ran) or self.tests
+        shares = {
+            test: lines[path].bit_count() / sum(mask.bit_count() for mask in lines.values()) for test, lines in ran.items()
+        }
+        files: dict[str, list[str]] = {}
+        for test in sorted(tests, key=lambda test: (-shares.get(test, 0.0), self.traced.seconds[test], test)):
+            files.setdefault(_file(test), []).append(test)
+        own = path.replace("sememekit", "tests", 1).rpartition("/")[0] + "/"
+
+        def order(file: str) -> tuple[bool, float, str]:
+            share = max(shares.get(test, 0.0) for test in files[file]) or (0.1 if file.startswith(own) else 0.01)
+            return file != _file(DEFAULTS), self.traced.cost(files[file]) / share, file
+
+        chosen: list[str] = []
+        sources: set[str] = set()
+        for test in (test for file in sorted(files, key=order) for test in files[file]):
+            sources |= set(self.traced.sources(test))
+            if chosen and sum(self.traced.seconds[source] for source in sources) > self.budget:
+                break
+            chosen.append(test)
+        return chosen
 
     def limit(self, tests: list[str]) -> float:
         """Seconds of the processor, by those under the tracer, after which a mutant is said to hang."""
-        return 5 + 4 * sum(self.seconds[test] for test in tests)
+        return 5 + 4 * self.traced.cost(tests)
 
     def survives(self, mutant: Mutant) -> bool:
         """Return whether all tests that run a mutant pass with it, in a process that imports everything anew."""
@@ -207,7 +288,7 @@ class _Host:
     sample: list[Mutant]
     found: Path
     tell: Callable[[str], None]
-    traced: bool = True
+    seconds: float
     inside: bool = False
     """True if this is a child, in which tests run."""
 
@@ -215,27 +296,36 @@ class _Host:
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         if session.testsfailed or self.inside:
             return None
-        tests = {item.nodeid: item for item in session.items}
-        seen = Coverage()
+        items = {item.nodeid: item for item in session.items}
+        traced = kept()
+        new = [item for item in session.items if _file(item.nodeid) not in traced.files]
+        if new:
+            traced.join(self._trace(session, new))
+            traced.files |= {file: _digest([Path(file)]) for file in {_file(item.nodeid) for item in new}}
+            KEPT.write_text(json.dumps(asdict(traced)), encoding="utf-8")
+        for test in sorted(traced.failed.keys() & items):
+            self.tell(f"fails without any mutant, and is given none: {test}: {traced.failed[test]}")
+        room = Room(traced, set(items) - set(traced.failed), self.seconds)
+        self._write({"traced": asdict(traced), "tests": sorted(room.tests), "lives": self._try(session, items, room)})
+        return True
 
+    def _trace(self, session: pytest.Session, items: list[pytest.Item]) -> Traced:
         def trace() -> int:
-            session.config.pluginmanager.register(seen)
-            if self.traced:
-                seen.begin()
+            tracer = _Tracer(Traced())
+            session.config.pluginmanager.register(tracer)
+            session.config.option.maxfail = 0
+            session.items[:] = items
+            tracer.tracer.start()
             self._loop(session)
-            sys.settrace(None)
-            room = {"seconds": seen.seconds, "lines": seen.tests(), "modules": _foreign_modules(), "traced": self.traced}
-            self._write({"room": room, "lives": {}, "failed": "; ".join(seen.failed)})
+            tracer.tracer.stop()
+            tracer.note()
+            self._write(asdict(replace(tracer.traced, modules=_foreign_modules())))
             return 0
 
         _child(trace, NEVER, loud=True)
-        found = json.loads(self.found.read_text(encoding="utf-8"))
-        if not found["failed"]:
-            found["lives"] = self._try(session, tests, Room(**found["room"]))
-            self._write(found)
-        return True
+        return Traced(**json.loads(self.found.read_text(encoding="utf-8")))
 
-    def _try(self, session: pytest.Session, tests: dict[str, pytest.Item], room: Room) -> dict[int, bool]:
+    def _try(self, session: pytest.Session, items: dict[str, pytest.Item], room: Room) -> dict[int, bool]:
         lives: dict[int, bool] = {}
         for number, mutant in enumerate(self.sample):
             if mutant.imported:
@@ -245,7 +335,7 @@ class _Host:
             def run(mutant: Mutant = mutant, chosen: list[str] = chosen) -> int:
                 if not swap_code(mutant):
                     return _NOT_SWAPPED
-                session.items[:] = [tests[test] for test in chosen]
+                session.items[:] = [items[test] for test in chosen]
                 return self._loop(session)
 
             code = _child(run, room.limit(chosen), loud=True)[0] if chosen else 0
@@ -332,7 +422,7 @@ def _child(work: Callable[[], int], limit: float, *, loud: bool = False) -> tupl
                     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
                     os.dup2(written.fileno(), 1)
                     os.dup2(written.fileno(), 2)
-                write_only_below(Path(tempfile.gettempdir()), ROOT / ".hypothesis", Path.home() / ".cache")
+                write_only_below(Path(tempfile.gettempdir()), ROOT / ".hypothesis", KEPT.parent, Path.home() / ".cache")
                 code = work()
             except BaseException:
                 written.write(traceback.format_exc().encode())

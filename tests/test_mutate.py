@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import importlib.machinery
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from tests.config.test_defaults import ROOMS
+from tests import mutate_room
 from tests.mutants import ROOT, Mutant, mutants, swap_code
-from tests.mutate import TESTS, interval
-from tests.mutate_room import DEFAULTS, Room
+from tests.mutate import ROOMS, interval
+from tests.mutate_room import DEFAULTS, Room, Traced, kept
 from tests.mutate_wait import wait_for
 
 TEXT = """
@@ -105,31 +107,128 @@ def test_code_that_holds_other_functions_is_not_swapped(module: Any) -> None:
     assert module.twice([1, 2]) == 16
 
 
-def test_a_mutant_is_given_to_the_tests_that_run_its_lines_those_of_quick_files_first() -> None:
-    path = ROOT / "sememekit" / "thing.py"
-    one = Mutant(path, 7, "", "", "", "", lines=(7, 8), imported=False)
-    lines = {"6": ["a::no"], "7": ["slow::x", "a::z"], "8": ["a::y"], "9": ["a::no"]}
-    defaults = f"{DEFAULTS}[thing]"
-    seconds = {"slow::x": 3.0, "a::y": 1.0, "a::z": 0.5, "a::no": 0.1, "a::constant": 0.4, "b::x": 0.1, defaults: 0.2}
-    room = Room(seconds, {str(path): lines}, [])
-    assert room.of(one) == ["a::z", "a::y", "slow::x"]
-    assert room.of(replace(one, imported=True)) == [defaults, "a::no", "a::constant", "a::z", "a::y", "slow::x"]
-    assert room.of(replace(one, path=ROOT / "other.py")) == []
-    assert room.of(replace(one, lines=(70, 80))) == ["a::no", "a::z", "a::y", "slow::x"], "another process may run them"
-    everything = ["b::x", defaults, "a::no", "a::constant", "a::z", "a::y", "slow::x"]
-    assert room.of(replace(one, path=ROOT / "other.py", imported=True)) == everything
-    assert replace(room, lines={}, traced=False).of(one) == everything
+def bits(*lines: int) -> int:
+    return sum(1 << line for line in lines)
 
 
-def test_the_tests_of_every_room_are_there() -> None:
-    folders = {path.name for path in (ROOT / "sememekit").iterdir() if path.is_dir() and any(path.glob("*.py"))}
-    assert set(TESTS) == folders
-    assert {room for room, tests in TESTS.items() if f"{DEFAULTS}[{room}]" in tests} == set(ROOMS)
-    for tests in TESTS.values():
-        for test in tests:
-            path, _, case = test.partition("::")
-            assert (ROOT / path).is_file() or any((ROOT / path).rglob("test_*.py")), path
-            assert not case or case.partition("[")[2].rstrip("]") in ROOMS, "pytest refuses a case that is not there"
+def test_a_mutant_is_given_to_the_tests_that_run_its_lines_the_quick_ones_that_run_little_else_first() -> None:
+    one = Mutant(ROOT / "sememekit/room/thing.py", 7, "", "", "", "", lines=(7, 8), imported=False)
+    thing, other, defaults = "sememekit/room/thing.py", "sememekit/other.py", f"{DEFAULTS}[room]"
+    ran = {
+        "slow::x": {thing: bits(7)},
+        "wide::x": {thing: bits(8), other: bits(*range(50))},
+        "a::y": {thing: bits(6, 8), other: bits(1)},
+        "a::z": {thing: bits(7)},
+        "a::no": {thing: bits(6, 9)},
+        "a:thing": {thing: bits(7)},
+        "c::x": {other: bits(7)},
+    }
+    seconds = {"slow::x": 9.0, "wide::x": 1.0, "a::y": 1.0, "a::z": 0.5, "a::no": 0.1, "a::constant": 0.4, "b::x": 0.1}
+    seconds |= {"a:thing": 2.0, "c::x": 0.1, defaults: 0.2}
+    traced = Traced(seconds, {"b::x": ["a:thing"]}, ran)
+    tests = set(seconds) - {"a:thing"}
+    room = Room(traced, tests)
+    assert room.of(one) == ["a::z", "a::y", "b::x", "slow::x", "wide::x"], "one of them through a fixture that it shares"
+    assert replace(room, budget=1.5).of(one) == ["a::z", "a::y"]
+    assert replace(room, budget=0.1).of(one) == ["a::z"], "one test at least"
+    imported = [defaults, "a::no", "a::z", "a::y", "a::constant", "b::x", "slow::x", "wide::x"]
+    assert room.of(replace(one, imported=True)) == imported
+    assert room.of(replace(one, lines=(70, 80))) == ["a::no", "a::z", "a::y", "b::x", "slow::x", "wide::x"], "another process"
+    assert set(room.of(replace(one, path=ROOT / "sememekit/none.py", imported=True))) == tests
+    assert traced.cost(["b::x", "c::x", "b::x"]) == pytest.approx(2.2)
+
+
+def test_a_trace_is_kept_for_test_files_that_did_not_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in {
+        "sememekit/a.py": "A = 1",
+        "tests/small.py": "B = 1",
+        "tests/test_x.py": "x",
+        "tests/test_y.py": "y",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for name, path in {"ROOT": tmp_path, "PACKAGE": tmp_path / "sememekit", "KEPT": tmp_path / "kept.json"}.items():
+        monkeypatch.setattr(mutate_room, name, path)
+    assert not kept().files, "nothing was traced"
+    x, y, fixture = "tests/test_x.py::x", "tests/test_y.py::y", "tests:small"
+    traced = Traced(
+        {x: 1.0, y: 2.0, fixture: 3.0},
+        {x: [], y: [fixture]},
+        {x: {"a": 2}, y: {"a": 4}, fixture: {"a": 8}},
+        failed={y: "error"},
+        files={name: mutate_room._digest([Path(name)]) for name in ("tests/test_x.py", "tests/test_y.py")},
+        package=kept().package,
+    )
+    (tmp_path / "kept.json").write_text(json.dumps(asdict(traced)), encoding="utf-8")
+    assert kept() == traced
+    (tmp_path / "tests/test_y.py").write_text("changed", encoding="utf-8")
+    rest = kept()
+    assert (rest.seconds, rest.fixtures, rest.ran) == ({x: 1.0}, {x: []}, {x: {"a": 2}})
+    assert (rest.failed, set(rest.files)) == ({}, {"tests/test_x.py"})
+    (tmp_path / "tests/small.py").write_text("B = 2", encoding="utf-8")
+    assert not kept().files, "every test may import it"
+
+
+CODE = """LIMIT = 3
+
+
+def seen(x):
+    return x + LIMIT
+
+
+def made(x):
+    return x * 2
+
+
+def unseen(x):
+    return x % 5
+"""
+CHECKS = """import pytest
+from sememekit.room import made, seen, unseen
+
+
+@pytest.fixture(scope="module")
+def four():
+    unseen(1)
+    return made(2)
+
+
+def test_first(four):
+    assert seen(0) == 3
+
+
+def test_second(four):
+    assert four == 4
+
+
+def test_broken():
+    assert not seen(0)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mutants are tried on Linux")
+def test_the_mutants_of_a_small_room(tmp_path: Path) -> None:
+    """One that a test sees, two in a fixture of two tests, one on import, and two that nobody sees."""
+    for folder in ("sememekit/room", "tests"):
+        (tmp_path / folder).mkdir(parents=True)
+    for name in ("__init__", "mutate", "mutate_guard", "mutate_room", "mutate_wait", "mutants"):
+        shutil.copy(ROOT / f"tests/{name}.py", tmp_path / "tests")
+    texts = {"tests/mutate_equivalent.txt": "", "sememekit/__init__.py": "", "sememekit/room/__init__.py": CODE}
+    texts |= {"tests/test_room.py": CHECKS, "pytest.ini": "[pytest]\nmarkers = slow\n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    command, environment = [sys.executable, "-m", "tests.mutate", "room"], {**os.environ, "PYTHONPATH": str(tmp_path)}
+    for _ in range(2):  # the second from the kept trace
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert "| room | 6 | 6 | 4 | 67 % |" in done.stdout, done.stdout + done.stderr
+        left = [line.rpartition(": ")[2] for line in done.stdout.splitlines() if line.startswith("- ")]
+        assert left == ["x % 5 -> x * 5", "5 -> 6"]
+        assert "fails without any mutant, and is given none: tests/test_room.py::test_broken" in done.stderr
+
+
+def test_rooms_are_those_of_the_package() -> None:
+    assert {path.name for path in (ROOT / "sememekit").iterdir() if path.is_dir() and any(path.glob("*.py"))} == set(ROOMS)
 
 
 def test_the_interval_of_wilson() -> None:
