@@ -30,13 +30,13 @@ from sememekit.analysis.written_texts import BaselineReport, ComparisonReport
 from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.claims.verdict import ClaimResult
 from sememekit.measure.intervals import Interval
-from sememekit.reports import analysis, attack, explanation, ledger, lexicons, metrics, perplexity
+from sememekit.reports import analysis, attack, explanation, ledger, lexicons, metrics, perplexity, quickstart
 from sememekit.reports.table import Table
 from sememekit.sememes.lookup import AnnotationReport, ChangeReport, CheckReport, DefinitionTree, LookupReport, LookupSense
 from sememekit.sememes.searching import DiffReport, DumpReport, PairsReport, SearchReport
 from sememekit.sememes.suggesting import SuggestReport
 from sememekit.tasks.vectors import VectorCoverage
-from tests.reports.samples import filled, fresh
+from tests.reports.samples import drawn, filled, fresh
 
 EXPECTED = Path(__file__).with_name("terminal.txt")
 HEAD = "==== "
@@ -157,6 +157,10 @@ PARTS: dict[str, tuple[type[Any], Callable[[Any], Iterable[str | Table]]]] = {
 }
 
 
+DRAWN = {"explanation_scores": metrics.VIEWS, "quickstart": quickstart.VIEWS}
+"""Reports that are the records of a page."""
+
+
 def reports(name: str) -> list[str]:
     """The lines of one report."""
     fresh()
@@ -174,6 +178,8 @@ def reports(name: str) -> list[str]:
         return [*shown(explanation.words_parts(overlaid(bare)))]
     if name == "claims":
         return claims(bare).splitlines()
+    if name in DRAWN:
+        return [*shown(DRAWN[name].parts(drawn(name)[0]))]
     return [
         *shown(perplexity.parts(seeds(PerplexityReport, bare)) if name == "seeds" else metrics.parts(seeds(LabelMetrics, bare)))
     ]
@@ -185,6 +191,7 @@ NAMES = [
     for how in ("full", "bare")
 ]
 NAMES.remove("AttackReport bare")  # nothing of its rates may be lacking
+NAMES += DRAWN
 
 
 def expected() -> dict[str, list[str]]:
