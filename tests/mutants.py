@@ -62,7 +62,7 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        """What ``mutate_equivalent.txt`` calls it: without the number of the line, which moves."""
+        """Return its name in ``mutate_equivalent.txt``, without the number of the line, which moves."""
         return f"{self.path.relative_to(ROOT)}: {self._change}"
 
     @property

@@ -77,7 +77,7 @@ class Coverage:
     """A plugin of pytest, under which it notes the lines of the package that each test runs, and how long the test takes."""
 
     seconds: dict[str, float] = field(default_factory=dict)
-    """Of the processor, with those of processes that the test started."""
+    """CPU seconds, with those of processes that the test started."""
     fixtures: dict[str, list[str]] = field(default_factory=dict)
     ran: dict[str, set[tuple[str, int]]] = field(default_factory=dict)
     """Test or fixture -> (file, line) of the package."""
@@ -102,7 +102,7 @@ class Coverage:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Any:
-        """What a fixture of many tests runs, all of them depend on."""
+        """Note the lines of a shared fixture, on which many tests depend."""
         before = self.now, self.unseen, self.idle
         if fixturedef.scope != "function":
             self._note(f"fixture {fixturedef.argname}")
@@ -155,7 +155,7 @@ class Room:
     seconds: dict[str, float]
     lines: dict[str, dict[str, list[str]]]
     modules: list[str]
-    """What the tests import of others: imported once, and not again in every child."""
+    """Modules that the tests import of others: imported once, and not again in every child."""
     traced: bool = True
     """True if ``lines`` tells anything; a mutant is given to all tests otherwise."""
 
@@ -255,7 +255,7 @@ class _Host:
         return lives
 
     def _loop(self, session: pytest.Session) -> int:
-        """Run the items of the session in a child: whether one failed."""
+        """Run the items of the session in a child, and return whether one failed."""
         self.inside = True
         try:
             session.config.hook.pytest_runtestloop(session=session)
@@ -273,7 +273,7 @@ def _pytest(tests: list[str], plugin: object) -> int:
 
 
 def _complaints(code: int, output: str) -> str:
-    """What pytest wrote of the tests that failed, or of why it could not begin."""
+    """Return pytest's lines on the tests that failed, or its reason for not beginning."""
     lines = output.splitlines()
     named = [line for line in lines if line.startswith(("FAILED", "ERROR", "INTERNALERROR"))][-3:]
     return "; ".join(named or lines[-1:]) or f"pytest ended with {code}"

@@ -99,7 +99,7 @@ def breaches(package: Path) -> list[str]:
 
 
 def _refusal(room: str, parts: tuple[str, ...], target: list[str]) -> str:
-    """Why a file of ``room`` may not import ``target``, or nothing."""
+    """Return the reason why a file of ``room`` may not import ``target``, or an empty string."""
     other = target[0]
     if other not in ROOMS:
         return ""  # the package itself: its version

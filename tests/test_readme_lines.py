@@ -39,7 +39,7 @@ CLUSTERS = f"{SMALL} {RATE} --set decoder.update_every=9"
 
 @dataclass(frozen=True)
 class Adapted:
-    """What is other in a line when it is run here.
+    """The changes to a line when it is run here.
 
     Attributes:
         more: added at its end.
@@ -223,7 +223,7 @@ WITH_LINES = [page for page in PAGES if lines_of(page)]
 
 
 def adapted(page: str, line: str) -> Adapted:
-    """How a line is run: the longest beginning that is its own."""
+    """Return the changes to a line, by the longest of its beginnings in ``ADAPTED``."""
     fitting = [key for key in ADAPTED if key[0] == page and line.startswith(key[1])]
     return ADAPTED[max(fitting, key=lambda key: len(key[1]))] if fitting else Adapted()
 

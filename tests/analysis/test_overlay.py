@@ -349,7 +349,7 @@ def _nats(rows: list[OverlaidToken]) -> list[tuple[float | None, float | None]]:
 
 
 def test_words_that_are_rare_or_absent_are_pointed_out(sdlm: Path, overlay: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By every command that reads an overlay or writes one for a run, once; a graph file says nothing of counts."""
+    """Every command that reads an overlay or writes one for a run warns once; a graph file has no counts."""
     told = "its gate was trained on few examples"
     monkeypatch.setattr("sememekit.sememes.statistics.FEW", 10**6)
     changed = ["lookup", "--change", "<unk>", "+水果", "--overlay", str(overlay), "--graph"]

@@ -1,4 +1,4 @@
-"""What the engine reports of an example, and that the same seed gives the same attack from one version to the next."""
+"""The engine's report on an example; the same seed gives the same attack from one version to the next."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.attack.toys import EXAMPLES, make_attack, predict
 
 
 def stubborn(texts: list[str]) -> np.ndarray:
-    """Says "yes" to everything, more or less surely: every search goes on to its end."""
+    """Return probabilities that favour "yes", more or less surely: every search continues to its end."""
     yes = 0.5 + 0.4 * predict(texts)[:, 1]
     return np.stack([1.0 - yes, yes], axis=1)
 

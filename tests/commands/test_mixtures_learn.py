@@ -75,7 +75,7 @@ def test_mixtures_learn_under_adam(
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_from_zero_they_do_not(zipf: PreparedData, tmp_path: Path) -> None:
-    """From short word vectors, too: why the defaults are what they are. Longer vectors alone are enough on this text."""
+    """Short word vectors do not learn either, hence the defaults. Longer vectors alone are enough on this text."""
     decoder = {"name": "mos", "num_components": 15, "bias_start": "zero"}
     found, frequencies = reached(zipf, tmp_path / "run", decoder, 0.01, {"spread": 0.1})
     assert found > 0.75 * frequencies, (found, frequencies)

@@ -1,4 +1,4 @@
-"""What every output layer promises, over every output layer. A new one adds its cases here; see docs/adding-a-decoder.md."""
+"""The contract of output layers, tested on each. A new layer adds its cases here; see docs/adding-a-decoder.md."""
 
 from __future__ import annotations
 

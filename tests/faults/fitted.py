@@ -30,7 +30,7 @@ def fit(folder: Path, but: Path | None = None) -> None:
 
 
 def sha256(*paths: Path) -> str:
-    """Of the bytes of files, one after the other."""
+    """Return the SHA-256 of the bytes of files, one after the other."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(path.read_bytes())
@@ -56,7 +56,7 @@ def _manifest(path: Path, found: Any) -> Any:
 
 
 def _seal(path: Path, found: Any) -> Any:
-    """Of a file that has its own checksum, such as a pointer or seeds.json."""
+    """Return ``found`` with its own checksum made anew, or None if it has none."""
     stated = found.pop("sha256", None)
     return None if stated is None else {**found, "sha256": hashlib.sha256(to_json(found)).hexdigest()}
 

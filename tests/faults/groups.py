@@ -66,7 +66,7 @@ def make_group(commands: Commands, folder: Path, kind: str) -> Group:
 
 
 def trials(commands: Commands, folder: Path, kind: str, number: int) -> Iterator[Point]:
-    """So many kills of a kind, of the group and of the first process in turns."""
+    """Yield the outcomes of ``number`` kills, alternately of the group and of the first process."""
     group, draw = make_group(commands, folder, kind), random.Random(kind)
     done = _begin(group.command)
     assert done.wait() == 0, kind

@@ -135,7 +135,7 @@ def reset(scene: Scene) -> None:
 
 
 def state_of(scene: Scene) -> Any:
-    """What ``out`` holds, or None when it holds nothing that can be read."""
+    """Return the state of ``out``, or None if it holds nothing that can be read."""
     try:
         return scene.state(scene.out) if scene.out.exists() else None
     except (OSError, ValueError, KeyError):

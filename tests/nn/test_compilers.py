@@ -82,7 +82,7 @@ def test_batches_of_other_lengths_are_compiled_once_more_and_no_further(case: Ca
 
 
 class LogProb(nn.Module):
-    """What somebody would export to serve a model."""
+    """A module that a user would export to serve a model."""
 
     def __init__(self, layer: Any) -> None:
         super().__init__()
@@ -133,7 +133,7 @@ def test_a_compiled_graph_draws_no_senses() -> None:
 
 @pytest.mark.slow
 def test_compiled_statistics_of_clusters() -> None:
-    """They are those of eager, but for word 0 in a batch with ignored targets."""
+    """The statistics equal eager's, but for word 0 in a batch with ignored targets."""
     torch.manual_seed(0)
     layer = SelfOrganizedSoftmax(WIDTH, COUNTS, gamma=3.0, frequency_budget=0.5)
     other = SelfOrganizedSoftmax(WIDTH, COUNTS, gamma=3.0, frequency_budget=0.5)

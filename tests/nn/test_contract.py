@@ -1,4 +1,4 @@
-"""What every module of ``sememekit.nn`` promises, whatever the order of the ids."""
+"""The contract of every module of ``sememekit.nn``, whatever the order of the ids."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_chinese_without_blanks_is_not_taken_for_one_word(run: Run) -> None:
 
 
 def test_chinese_that_is_read_as_unknown_is_told_as_the_commands_tell_it(run: Run, folders: Path) -> None:
-    """By one warning, which the command line prints as a remark."""
+    """Python gives one warning, which the command line prints as a remark."""
     raw, told = "我吃苹果我吃苹果", "Chinese without blanks was read as one <unk>, such as '我吃苹果我吃苹果'; "
     writer = load_run(folders / "headlines", device="cpu")
     for asked, advice in (

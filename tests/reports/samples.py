@@ -45,7 +45,7 @@ from sememekit.reports import pages as templates
 
 R = TypeVar("R", bound=BaseModel)
 _TIMES: Counter[str] = Counter()
-"""How often each field was filled: its numbers are those of its name, so that no other field moves them, and hardly two are
+"""Number of times each field was filled. Its numbers are those of its name, so that no other field moves them; hardly two are
 equal, so that a figure of a page tells which field it shows."""
 LONG = "Donaudampfschifffahrtsgesellschaft"
 WORDS = ("中华人民共和国", LONG, "上海", "Donaukanal", "internationalization", "一九九七年")

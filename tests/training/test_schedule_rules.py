@@ -30,7 +30,7 @@ def rules(metric: PrimaryMetric = PERPLEXITY, baseline: float = 100.0, **changes
 
 
 def state(epoch: int = 3, **changes: Any) -> TrainingState:
-    """After an epoch of 10 predictions and 20 nats, with a best of 50 in the first epoch."""
+    """Return the state after an epoch of 10 predictions and 20 nats, with a best of 50 in the first epoch."""
     known: dict[str, Any] = {"rate": 8.0, "best": 50.0, "best_epoch": 1, "history": [50.0, 60.0], "nats": 20.0, "count": 10}
     return TrainingState(epoch=epoch, **{**known, **changes})
 
