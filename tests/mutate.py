@@ -62,7 +62,7 @@ ELSEWHERE = {
 
 
 def tests_of_rooms() -> dict[str, list[str]]:
-    """Room -> the tests that must see a change of it, for every room that is a folder: ``tests/ROOM``, or those of
+    """Room -> the tests that must see a change of it, for every room that is a folder: ``tests/ROOM``, or the tests of
     ``ELSEWHERE``, and the frozen defaults where the room has settings.
     """
     rooms = sorted(path.parent.name for path in (ROOT / "sememekit").glob("*/__init__.py"))

@@ -77,7 +77,7 @@ class Coverage:
     """A plugin of pytest, under which it notes the lines of the package that each test runs, and how long the test takes."""
 
     seconds: dict[str, float] = field(default_factory=dict)
-    """CPU seconds, with those of processes that the test started."""
+    """CPU seconds, with the seconds of processes that the test started."""
     fixtures: dict[str, list[str]] = field(default_factory=dict)
     ran: dict[str, set[tuple[str, int]]] = field(default_factory=dict)
     """Test or fixture -> (file, line) of the package."""
@@ -160,7 +160,7 @@ class Room:
     """True if ``lines`` tells anything; a mutant is given to all tests otherwise."""
 
     def of(self, mutant: Mutant) -> list[str]:
-        """The tests that run a mutant, those of quick files first."""
+        """The tests that run a mutant, quick files first."""
         lines = self.lines.get(str(mutant.path), {})
         first, last = (0, sys.maxsize) if mutant.imported else mutant.lines
         tests = {test for line, tests in lines.items() if first <= int(line) <= last for test in tests}
@@ -177,7 +177,7 @@ class Room:
         return sorted(tests, key=lambda test: (files[_file(test)], self.seconds[test], test))
 
     def limit(self, tests: list[str]) -> float:
-        """Seconds of the processor, by those under the tracer, after which a mutant is said to hang."""
+        """Seconds of the processor, by those under the tracer, after which a mutant counts as hanging."""
         return 5 + 4 * sum(self.seconds[test] for test in tests)
 
     def survives(self, mutant: Mutant) -> bool:

@@ -257,7 +257,7 @@ def run(line: str) -> None:
 
 
 def test_every_entry_is_of_a_line_and_leaves_its_command_and_flags() -> None:
-    """A page that gets a shell block is run from then on; an entry whose line is gone is told."""
+    """A page that gets a shell block is run from then on; an entry whose line is gone fails."""
     assert sum(len(lines_of(page)) for page in WITH_LINES) > 70
     used = {
         (page, key) for page in WITH_LINES for line in lines_of(page) for key in ADAPTED if adapted(page, line) is ADAPTED[key]

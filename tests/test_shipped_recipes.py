@@ -33,7 +33,7 @@ recipe = cache(load_recipe)
 """A recipe as it ships, read once; no test changes it."""
 ALL = [info.name for info in list_recipes()]
 NAMES = [name for name in ALL if not is_attack(recipe(name))]
-"""Recipes that train a model; those of attacks are tried in tests/attack/test_recipes.py."""
+"""Recipes that train a model; recipes of attacks are tried in tests/attack/test_recipes.py."""
 
 TOY: dict[str, dict[str, Any]] = {
     "task": {"embedding_size": 8, "batch_size": 3},

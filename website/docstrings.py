@@ -56,7 +56,7 @@ def as_markdown(text: str) -> str:
 
 
 def with_what_it_needs(code: str) -> str:
-    """A block of ``>>>`` lines after the imports and values that its names need, so that it runs by itself."""
+    """A block of ``>>>`` lines after the imports and values that its names need, so that it runs alone."""
     typed = "\n".join(line[4:] for line in code.splitlines() if line.startswith((">>> ", "... ")))
     imports: dict[str, list[str]] = {}
     values: list[str] = []

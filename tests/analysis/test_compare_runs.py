@@ -34,8 +34,8 @@ runner = CliRunner()
 
 @pytest.fixture(scope="module")
 def seeds(place: Place, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Two models with two seeds each, the second better and twice as long, in folders as train --seeds makes them; an epoch is
-    said to have taken a second, for those of tiny models differ by what else the machine does."""
+    """Two models with two seeds each, the second better and twice as long, in folders as train --seeds makes them; each
+    epoch counts as one second, since times of tiny models differ by what else the machine does."""
     folder = tmp_path_factory.mktemp("seeds")
     for name, changes in (("slow", {"optimizer__learning_rate": 0.5}), ("fast", {"schedule__epochs": 4})):
         for seed in (1, 2):

@@ -237,7 +237,7 @@ def test_explain_shows_the_changed_senses(sdlm: Path, overlay: Path) -> None:
 
 
 def test_explain_has_changed_words_senses_and_sememes_before_and_after(sdlm: Path, overlay: Path) -> None:
-    """Each figure is that of an explanation of every word and sememe by one of the two models."""
+    """Each figure comes from an explanation of every word and sememe by one of the two models."""
     whole = [explain(opened(sdlm, one), "我 买", top=100, top_sememes=100) for one in (None, overlay)]
     found = explain(sdlm, "我 买", top=2, top_sememes=2, overlay=overlay)
     assert isinstance(found, OverlayExplanation)

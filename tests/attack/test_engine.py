@@ -64,7 +64,7 @@ def test_the_words_to_look_up_are_those_of_the_texts_and_their_lower_case() -> N
 
 
 def test_of_several_successes_the_one_with_the_fewest_changes_is_reported() -> None:
-    """The full search asks for all texts of one change before those of two."""
+    """The full search asks for all texts with one change before any text with two."""
 
     def both_or_late(texts: list[str]) -> np.ndarray:
         return np.array([[0.6, 0.4] if "movie" in text or "okay" in text else [0.2, 0.8] for text in texts])

@@ -1,4 +1,4 @@
-"""The small protocols of the claims: every training ends where validation says so, and both arms are equally wide."""
+"""The small protocols of the claims: every training ends where validation says so, and both models are equally wide."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_a_run_goes_on_after_an_update(organized_copy: Path) -> None:
 
 
 def test_what_an_update_was_worth_is_what_it_is_worth(organized_copy: Path) -> None:
-    """The best value of the run is that of the new clusters, so that a better epoch after it is kept."""
+    """The best value of the run is the value with the new clusters, so that a better epoch after it is kept."""
     with pytest.MonkeyPatch.context() as patch:  # the validation text is read twice, not thrice
         patch.setattr("sememekit.tasks.language_model.LanguageModel.evaluate", lambda *given: 1 / 0)
         report = cluster_update(organized_copy)

@@ -1,4 +1,4 @@
-"""Defaults of options: those of the function that the command calls, and those of ``defaults.txt``.
+"""Defaults of options: the defaults of the function that the command calls, and the lines of ``defaults.txt``.
 
 After a change on purpose: ``python -m tests.commands.test_defaults``
 """

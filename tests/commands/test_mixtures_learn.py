@@ -44,7 +44,7 @@ def zipf(tmp_path_factory: pytest.TempPathFactory) -> PreparedData:
 def reached(
     data: PreparedData, out: Path, decoder: dict[str, Any], rate: float, task: dict[str, Any] | None = None
 ) -> tuple[float, float]:
-    """Validation perplexity after two epochs, and that of word frequencies."""
+    """Validation perplexity after two epochs, and the perplexity of word frequencies."""
     table = {
         "data": {"path": str(data.folder)},
         "task": {"embedding_size": 32, **(task or {})},

@@ -74,7 +74,7 @@ class Own(Below):
     open: int | None = None
     """As many as there are, where it is unset."""
     inside: Inside = Inside(width=5)
-    """Its settings are told, and not this line."""
+    """Its settings are listed, and not this line."""
     only_with: ClassVar = {"flag": config.OnlyWith("kept", values=(1.0,))}
 
 

@@ -88,7 +88,7 @@ CASES: dict[str, Callable[[Places], dict[str, Any]]] = {
 
 
 def trainer_of(table: dict[str, Any], ranks: Ranks, dtype: torch.dtype = torch.float64, **run: Any) -> Trainer:
-    """A trainer of a plan without dropout but that of the plan, on the CPU."""
+    """A trainer of a plan without dropout but the plan's own, on the CPU."""
     plan = read_plan({**table, "run": {**table["run"], "report_every": 1, **run}}, "a test")
     data = data_of(plan)
     clusters = clusters_of(plan, data.vocabulary)

@@ -1,4 +1,4 @@
-"""Figures on the pages of results are those of the JSON files, and tables.md names each claim and recipe of a table."""
+"""Figures on the pages of results are equal to the JSON files, and tables.md names each claim and recipe of a table."""
 
 from __future__ import annotations
 

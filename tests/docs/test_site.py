@@ -144,7 +144,7 @@ def test_every_paper_has_a_page_with_the_verdicts_on_its_claims() -> None:
 
 
 def test_what_a_reader_copies_from_the_api_pages_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each use by itself, in an empty folder and without the names that doctests are given."""
+    """Each use runs alone, in an empty folder and without the names that doctests are given."""
     monkeypatch.chdir(tmp_path)
     pages, docstrings = hook("api_pages"), hook("docstrings")
     named = [

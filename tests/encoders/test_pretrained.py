@@ -70,7 +70,7 @@ def read(encoder: Pretrained, tokens: Tensor, state: Any = None, lengths: Tensor
 
 
 def written_out(encoder: Pretrained, words: list[int], context: int, overlap: int) -> Tensor:
-    """(T, H) by the definition: each word by itself, with the pieces of its block up to its last one."""
+    """(T, H) by the definition: each word alone, with the pieces of its block up to its last one."""
     block: list[int] = []
     states = []
     for word in words:

@@ -52,7 +52,7 @@ def turned(x: Tensor, position: int) -> Tensor:
 
 
 def attended(block: TransformerBlock, past: list[tuple[Tensor, Tensor, Tensor]], query: Tensor) -> Tensor:
-    """Each head by itself over (weight, key, value) of the positions up to the query's."""
+    """Each head alone over (weight, key, value) of the positions up to the query's."""
     size = len(query) // block.num_heads
     found = []
     for head in range(block.num_heads):

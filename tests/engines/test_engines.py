@@ -70,7 +70,7 @@ def lines(path: Path) -> int:
 @pytest.mark.parametrize("name", sorted(ENGINES))
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot kill a process by SIGKILL")
 def test_a_killed_process_loses_no_finished_call(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dask gives the call to another worker; elsewhere the error is told, and a new engine goes on."""
+    """Dask gives the call to another worker; elsewhere the call ends with an error, and a new engine continues."""
     skip_without(name)
     if name == "slurm":  # submitit looks for the file of a lost job for 15 seconds: disks that machines share are slow
         monkeypatch.setattr("submitit.core.core.Job._results_timeout_s", 0)

@@ -14,8 +14,8 @@ from sememekit.files import to_json
 
 def fit(folder: Path, but: Path | None = None) -> None:
     """Write every checksum below ``folder`` anew, the innermost first: of splits, metrics, snapshots, pointers, runs and pushed
-    runs. Fingerprints inside a file (of a vocabulary, of chunks, of a graph) stay: they say which files belong together. What
-    cannot be read any more stays as it is, and so does the file ``but`` if it lists checksums of others."""
+    runs. Fingerprints inside a file (of a vocabulary, of chunks, of a graph) stay: they say which files belong together. A
+    file that cannot be read any more stays as it is, and so does the file ``but`` if it lists checksums of others."""
     files = sorted(folder.rglob("*.json"), key=lambda path: (-len(path.parts), path.name != "trainer.json", path.as_posix()))
     for path in files:
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):

@@ -1,7 +1,7 @@
 """SIGKILL to a command that trains in processes of its own, to all of them or to the first alone; then the command again.
 
 The moment is when so many files are in the output, drawn by number: it depends on no clock. Processes whose parent was killed
-end by themselves, and the command is repeated until they let go of the folder.
+end unasked, and the command is repeated until they let go of the folder.
 """
 
 from __future__ import annotations

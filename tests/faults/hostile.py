@@ -1,6 +1,6 @@
 """Hostile files in every place that takes a file: is anything imported or executed, and is the refusal a clean one?
 
-What would be executed is ``canary/fault_canary.py``: importing it leaves a trace, and so does calling its function.
+The code that would be executed is ``canary/fault_canary.py``: importing it leaves a trace, and so does calling its function.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SIGKILL before every file-system event of a command; then the command again. Is the result that of a quiet run?"""
+"""SIGKILL before every file-system event of a command; then the command again. Is the result equal to a quiet run's?"""
 
 from __future__ import annotations
 

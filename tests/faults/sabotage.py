@@ -1,7 +1,8 @@
 """``python -m tests.faults.sabotage``: one guard after the other is taken out of the program. Which tests notice?
 
 The tests of this folder that should see it are called in a fork whose functions have the sabotage, and so have the commands
-that they run. Where they pass, the tests of its area run in a copy of the tree. What nothing sees is a hole in the tests.
+that they run. Where they pass, the tests of its area run in a copy of the tree. A sabotage that no test sees is a hole in
+the tests.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ EACH_LENGTH = ("SememeLSTM", "SememeGRU", "MogrifierLSTM", "AWDLSTM", "MixtureOf
 
 @pytest.fixture(autouse=True)
 def _anew() -> Iterator[None]:
-    """torch's own LSTM, below AWDLSTM, needs ``allow_rnn``, and no backend that traces gradients takes that of oneDNN."""
+    """torch's own LSTM, below AWDLSTM, needs ``allow_rnn``, and no backend that traces gradients takes the LSTM of oneDNN."""
     torch._dynamo.reset()
     with torch._dynamo.config.patch(allow_rnn=True), torch.backends.mkldnn.flags(enabled=False):
         yield

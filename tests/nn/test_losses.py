@@ -1,4 +1,4 @@
-"""Losses as those of torch, where the layer goes, and the vocabularies of tokenizers."""
+"""Losses like torch's, where the layer goes, and the vocabularies of tokenizers."""
 
 from __future__ import annotations
 

@@ -251,7 +251,7 @@ def test_what_is_no_text_is_told_with_what_is_taken(run: Run, folders: Path) -> 
 
 
 def test_arguments_are_checked_as_settings_are(run: Run, folders: Path) -> None:
-    """Python's own errors compare a string with a number; an option of another kind of run is told with those of this one."""
+    """Python's own errors compare a string with a number; an error for a wrong option lists this run's options."""
     reviews, writer = (load_run(folders / name, device="cpu") for name in ("reviews", "headlines"))
     lattice = load_run(folders / "characters" / "lattice", device="cpu")
     for asked, told in (

@@ -1,4 +1,4 @@
-"""A corpus in many files: packed, in columns, behind fsspec; read side by side, and gone on with after a kill."""
+"""A corpus in many files: packed, in columns, behind fsspec; read side by side, and continued after a kill."""
 
 from __future__ import annotations
 

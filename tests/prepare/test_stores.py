@@ -1,4 +1,4 @@
-"""Places of files that are not there, stores that fail, packages that are missing: each is told with what to do."""
+"""Places of files that are not there, stores that fail, packages that are missing: each error has the remedy."""
 
 from __future__ import annotations
 

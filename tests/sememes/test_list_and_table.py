@@ -1,4 +1,4 @@
-"""Lists and tables that people write themselves: what is read, what broken ones get, and what is told of doubtful sememes."""
+"""Lists and tables that people write themselves: what is read, what broken ones get, and warnings about doubtful sememes."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_the_probabilities_of_all_sentences_sum_to_one_whatever_the_rule(rule: s
 
 @pytest.mark.parametrize("marks", ["proper", "released"])
 def test_only_the_released_marks_of_chunks_lose_a_part(marks: str) -> None:
-    """The probabilities of all sentences are those of the edges out of the start, times what follows."""
+    """The edges out of the start sum to one, or to less with the released marks."""
     task = model("tree", "L=2", sub_marks=marks).eval()
     total = 0.0
     for words in [(one,) for one in range(len(VOCABULARY))] + list(itertools.product(range(len(VOCABULARY)), repeat=2)):

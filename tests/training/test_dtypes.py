@@ -1,4 +1,4 @@
-"""``run.dtype``: what torch is told, and training steps in bfloat16, near those in single precision."""
+"""``run.dtype``: the settings of torch, and training steps in bfloat16, near those in single precision."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_a_creeping_improvement_is_none_by_the_threshold(place: Place, tmp_path:
 
 
 def test_a_cut_after_a_creeping_best_keeps_its_weights(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """reload_best goes back to better weights only; those of a new best are not replaced by older ones."""
+    """reload_best goes back to better weights only; the weights of a new best are not replaced by older ones."""
     common = {"schedule__epochs": 2, "schedule__factor": 0.5, "schedule__threshold": 0.01}
     weights = []
     for reload in (False, True):
