@@ -147,7 +147,7 @@ def page(address: str, run: str) -> None:
 async def load(
     address: str, path: str, run: str, clients: int, requests: int, slow: int = 0, same: bool = False
 ) -> dict[str, Any]:
-    """So many clients at once, each asking again when it is answered; each another text, or all the same one."""
+    """Ask with ``clients`` at once, each again after its answer; each asks another text, or all ask the same one."""
     source = random.Random(1)
     taken: list[float] = []
     refused, left = 0, requests

@@ -14,7 +14,7 @@ MISSING = f"no Chromium here ({', '.join(NAMES)}); on Debian: apt install chromi
 
 
 def browse(page: Path, profile: Path, *options: str) -> str:
-    """What Chromium prints of a local page."""
+    """Return Chromium's output for a local page."""
     command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={profile}"]
     done = subprocess.run(
         [*command, *options, page.resolve().as_uri()], capture_output=True, text=True, check=False, timeout=180

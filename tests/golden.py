@@ -33,7 +33,7 @@ LATTICE = ("adaptive", "mos", "softmax")
 
 
 class EnoughError(Exception):
-    """The steps that are looked at are done."""
+    """The end of the steps that are compared."""
 
 
 class Places:
@@ -101,7 +101,7 @@ class Places:
 
 
 def cases() -> Iterator[str]:
-    """Every family."""
+    """Yield the name of every case."""
     for decoder in sorted(DECODERS):
         yield f"language_model {decoder}"
         yield f"headline {decoder}"

@@ -62,7 +62,7 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        """What ``mutate_equivalent.txt`` calls it: without the number of the line, which moves."""
+        """Return its name in ``mutate_equivalent.txt``, without the number of the line, which moves."""
         return f"{self.path.relative_to(ROOT)}: {self._change}"
 
     @property
@@ -198,7 +198,7 @@ def compile_in_place(mutant: Mutant) -> None:
 def swap_code(mutant: Mutant) -> bool:
     """Put the mutant into the functions that were imported from its file, and into the file, should it be imported yet.
 
-    False, and nothing is done, where the functions of the mutant are not those of the file one by one: a statement left out may
+    False, and nothing is done, where mutant and file do not have the same functions one by one: a statement left out may
     hold one, or be all that a function reads of the function around it.
     """
     written = mutant.path.read_text(encoding="utf-8")

@@ -47,15 +47,15 @@ class Traced:
     """Some tests as a tracer saw them: which lines of the package each runs, and how long it takes."""
 
     seconds: dict[str, float] = field(default_factory=dict)
-    """Test or fixture -> seconds of the processor, with those of processes that it started."""
+    """Test or fixture -> CPU seconds, with the seconds of processes that it started."""
     fixtures: dict[str, list[str]] = field(default_factory=dict)
-    """Test -> those of its fixtures that other tests share."""
+    """Test -> its fixtures that other tests share."""
     ran: dict[str, dict[str, int]] = field(default_factory=dict)
     """Test or fixture -> file of the package -> the lines that it runs, a bit each."""
     failed: dict[str, str] = field(default_factory=dict)
     """Test -> its error. Such tests are given no mutant."""
     modules: list[str] = field(default_factory=list)
-    """What the tests import of others: imported once, and not again in every child."""
+    """Modules of others that the tests import: imported once, and not again in every child."""
     files: dict[str, str] = field(default_factory=dict)
     """Test file -> the SHA-256 of its text."""
     package: str = ""
@@ -173,7 +173,7 @@ class _Tracer:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Any:
-        """What a fixture of many tests runs, all of them depend on."""
+        """All tests that use a shared fixture depend on the lines that it runs."""
         if fixturedef.scope == "function":
             return (yield)
         called = self.shared.setdefault((fixturedef.argname, fixturedef.baseid), f"{fixturedef.baseid}:{fixturedef.argname}")
@@ -216,7 +216,7 @@ class Room:
 
     traced: Traced
     tests: set[str]
-    """Those that were asked for and fail under no tracer."""
+    """The requested tests without those that fail under the tracer."""
     budget: float = 120.0
     """Seconds of the processor of the tests that one mutant is given to, at most."""
 
@@ -225,7 +225,7 @@ class Room:
         return {test: self.traced.lines(test) for test in self.tests}
 
     def of(self, mutant: Mutant) -> list[str]:
-        """The tests that run a mutant: first those of files that are quick and run little else, while the budget lasts."""
+        """The tests that run a mutant, while the budget lasts: first the files that are quick and run little else."""
         path = os.path.relpath(mutant.path, ROOT)
         ran = {test: lines for test, lines in self._lines.items() if path in lines}
         first, last = mutant.lines
@@ -258,7 +258,7 @@ class Room:
         return chosen
 
     def limit(self, tests: list[str]) -> float:
-        """Seconds of the processor, by those under the tracer, after which a mutant is said to hang."""
+        """CPU seconds, by the seconds under the tracer, after which a mutant counts as hanging."""
         return 5 + 4 * self.traced.cost(tests)
 
     def survives(self, mutant: Mutant) -> bool:
@@ -345,7 +345,7 @@ class _Host:
         return lives
 
     def _loop(self, session: pytest.Session) -> int:
-        """Run the items of the session in a child: whether one failed."""
+        """Run the items of the session in a child, and return whether one failed."""
         self.inside = True
         try:
             session.config.hook.pytest_runtestloop(session=session)
@@ -363,7 +363,7 @@ def _pytest(tests: list[str], plugin: object) -> int:
 
 
 def _complaints(code: int, output: str) -> str:
-    """What pytest wrote of the tests that failed, or of why it could not begin."""
+    """Return the lines of pytest on tests that failed, or on why it could not begin."""
     lines = output.splitlines()
     named = [line for line in lines if line.startswith(("FAILED", "ERROR", "INTERNALERROR"))][-3:]
     return "; ".join(named or lines[-1:]) or f"pytest ended with {code}"

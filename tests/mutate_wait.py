@@ -15,7 +15,7 @@ whenever it is looked at."""
 
 
 def wait_for(child: int, limit: float) -> int:
-    """The exit code of a child, or that of a killed one; ``limit`` are seconds of the processor. A child without a limit is
+    """The exit code of a child, or of a killed one; ``limit`` are seconds of the processor. A child without a limit is
     waited for as long as its own children.
     """
     end = time.monotonic() + 600 + 100 * limit  # a busy machine gives a child few of them

@@ -60,7 +60,7 @@ def _outputs(source: str, variables: dict[str, Any], where: str, number: int) ->
 
 @contextlib.contextmanager
 def empty_folder() -> Any:
-    """Inside, the working folder is an empty one."""
+    """Make an empty folder the working folder."""
     before = Path.cwd()
     with TemporaryDirectory() as folder:
         os.chdir(folder)

@@ -63,7 +63,7 @@ class Page(HTMLParser):
 
 
 def empty_frames(shown: Curves) -> Markup:
-    """What stands for ``charts.chart`` where no test looks at the drawing: both pictures with their title and nothing else."""
+    """Stand in for ``charts.chart`` where no test looks at the drawing: return both pictures with their title alone."""
     drawn = {"width": shown.size[0], "height": shown.size[1], "title": shown.title, "drawing": "", "marks": ()}
     return Markup("").join(Markup(render("chart", kind="marks", width_class=name, **drawn)) for name in ("wide", "slim"))
 

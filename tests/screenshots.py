@@ -1,6 +1,6 @@
 """Writes the pictures of pages in docs/pictures: ``python -m tests.screenshots FOLDER QUICKSTART``.
 
-FOLDER is where docs/tutorials/raw-text.md was followed; the attack is that of docs/notebooks/attack-your-classifier.ipynb.
+FOLDER is where docs/tutorials/raw-text.md was followed; the attack comes from docs/notebooks/attack-your-classifier.ipynb.
 QUICKSTART is the folder that ``sememekit quickstart`` wrote, which the workbench shows. A font with Chinese is needed.
 """
 

@@ -55,7 +55,7 @@ def run(copy: Path, *arguments: str) -> None:
 
 @pytest.mark.timeout(600)
 def test_the_page_passes_the_suite_as_written(copy: Path) -> None:
-    """Style, too; the suite runs over the copy, not over what is installed."""
+    """The style passes, too; the suite runs over the copy, not over the installed package."""
     added = "sememekit/decoders/temperature.py"
     changed = [added, "sememekit/decoders/__init__.py", "tests/decoders/test_contract.py"]
     run(copy, "ruff", "check", "--no-cache", *changed)
@@ -88,7 +88,7 @@ def test_the_commands_of_the_page_write_what_the_tests_hold(copy: Path) -> None:
 
 
 def test_a_decoder_without_a_case_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the page's last step is for."""
+    """The last step of the page adds the case that is missing here."""
     test_contract.test_every_decoder_has_a_case()
     monkeypatch.setitem(DECODERS, "temperature", "sememekit.decoders.temperature:Temperature")
     with pytest.raises(AssertionError, match="temperature"):
@@ -97,7 +97,7 @@ def test_a_decoder_without_a_case_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("temperature", [1.0, 2.0])
 def test_it_learns_at_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, temperature: float) -> None:
-    """As a class of one's own; optimiser, rate and clip are the defaults, at which the softmax of the house is the measure."""
+    """The class is a user's; optimiser, rate and clip are the defaults, at which the softmax of the house is the measure."""
     (tmp_path / "my_layers.py").write_text(blocks()[0], encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     place = Place(tmp_path / "place")

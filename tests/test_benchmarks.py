@@ -218,7 +218,7 @@ def test_the_gpu_steps_can_be_rehearsed_and_their_training_resumed(tmp_path: Pat
 
 
 def test_each_recipe_states_its_own_cost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As benchmarks/recipe_costs.py measures or computes it today; after a change of settings: ``--write``."""
+    """The cost is what benchmarks/recipe_costs.py measures or computes today; after a change of settings: ``--write``."""
     costs = loaded(ROOT / "benchmarks" / "recipe_costs.py", monkeypatch)
     shelf, known = Shelf(resources_folder() / "recipes"), costs.measured()
     stated = {info.name: info.cost for info in list_recipes()}

@@ -99,7 +99,7 @@ def breaches(package: Path) -> list[str]:
 
 
 def _refusal(room: str, parts: tuple[str, ...], target: list[str]) -> str:
-    """Why a file of ``room`` may not import ``target``, or nothing."""
+    """Return the reason why a file of ``room`` may not import ``target``, or an empty string."""
     other = target[0]
     if other not in ROOMS:
         return ""  # the package itself: its version
@@ -119,7 +119,7 @@ def _refusal(room: str, parts: tuple[str, ...], target: list[str]) -> str:
 def imports_of(package: Path) -> dict[str, set[str]]:
     """file -> the files of the package that it imports, anywhere in it: types alone and inside functions, too.
 
-    What a name stands for in a package is what its ``__init__`` imports; a package itself is the file ``__init__``.
+    A name in a package stands for what its ``__init__`` imports; a package itself is the file ``__init__``.
     """
     files = {}
     for path in package.rglob("*.py"):

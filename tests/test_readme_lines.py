@@ -39,7 +39,7 @@ CLUSTERS = f"{SMALL} {RATE} --set decoder.update_every=9"
 
 @dataclass(frozen=True)
 class Adapted:
-    """What is other in a line when it is run here.
+    """The changes to a line when it is run here.
 
     Attributes:
         more: added at its end.
@@ -223,7 +223,7 @@ WITH_LINES = [page for page in PAGES if lines_of(page)]
 
 
 def adapted(page: str, line: str) -> Adapted:
-    """How a line is run: the longest beginning that is its own."""
+    """Return the changes to a line, by the longest of its beginnings in ``ADAPTED``."""
     fitting = [key for key in ADAPTED if key[0] == page and line.startswith(key[1])]
     return ADAPTED[max(fitting, key=lambda key: len(key[1]))] if fitting else Adapted()
 
@@ -257,7 +257,7 @@ def run(line: str) -> None:
 
 
 def test_every_entry_is_of_a_line_and_leaves_its_command_and_flags() -> None:
-    """A page that gets a shell block is run from then on; an entry whose line is gone is told."""
+    """A page that gets a shell block is run from then on; an entry whose line is gone fails."""
     assert sum(len(lines_of(page)) for page in WITH_LINES) > 70
     used = {
         (page, key) for page in WITH_LINES for line in lines_of(page) for key in ADAPTED if adapted(page, line) is ADAPTED[key]

@@ -33,14 +33,14 @@ recipe = cache(load_recipe)
 """A recipe as it ships, read once; no test changes it."""
 ALL = [info.name for info in list_recipes()]
 NAMES = [name for name in ALL if not is_attack(recipe(name))]
-"""Recipes that train a model; those of attacks are tried in tests/attack/test_recipes.py."""
+"""Recipes that train a model; recipes of attacks are tried in tests/attack/test_recipes.py."""
 
 TOY: dict[str, dict[str, Any]] = {
     "task": {"embedding_size": 8, "batch_size": 3},
     "encoder": {"hidden_size": 8},
     "run": {"threads": 1},
 }
-"""What makes any recipe small; everything else stays as the recipe has it."""
+"""Settings that make any recipe small; everything else stays as the recipe has it."""
 
 
 WRITERS = ("headline", "dialogue")
@@ -69,7 +69,7 @@ FAMILIES = {
     "sememe_rnn": 72,
     "small": 7,
 }
-"""How many recipes each folder holds: files, and rows in them."""
+"""Number of recipes in each folder: files, and rows in them."""
 
 
 def test_the_listing_finds_every_file_and_row() -> None:
@@ -92,7 +92,7 @@ def leaves(table: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ALL)
 def test_no_key_repeats_what_the_base_has(name: str) -> None:
-    """Of the tables that are merged; one that names another variant replaces its base's whole, and so says everything."""
+    """Merged tables alone are compared; a table that names another variant replaces its base's table whole."""
     place = SHELF.find(name)
     below = SHELF.base_of(place)
     written, base = place.table(), recipe(below.name) if below else {}
@@ -106,7 +106,7 @@ def test_no_key_repeats_what_the_base_has(name: str) -> None:
 
 
 class NoFolder:
-    """Where snapshots go that nobody reads."""
+    """A run folder that writes no snapshots."""
 
     def save(self, step: int, model: object, trainer: object, *, best: bool) -> str:
         return f"step-{step:08d}"

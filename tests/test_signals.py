@@ -82,7 +82,7 @@ def test_for_what_a_process_does_last_signals_are_ignored_once_one_came() -> Non
 
 
 def test_patience_inside_what_ends_at_once() -> None:
-    """Work that asks by itself is not interrupted, and what comes after it is."""
+    """Work that polls is not interrupted, and what comes after it is."""
     with stop_signals(patient=True) as asked, asked.at_once():
         with asked.patiently():
             signal.raise_signal(signal.SIGTERM)

@@ -16,7 +16,7 @@ import griffe
 
 _ROLE: Final = re.compile(r":(?:attr|class|data|func|meth|mod):`~?([^`]+)`")
 _PACKAGES: Final = ("sememekit", "sememekit.nn", "sememekit.notebook")
-"""Where names are imported from, the first that has them."""
+"""Packages from which names are imported; the first that has a name counts."""
 _VALUES: Final = {
     "torch": "import torch",
     "np": "import numpy as np",
@@ -36,7 +36,7 @@ _INDENTED: Final = re.compile(r"::(?=\n\n? {4})")
 
 
 class Docstrings(griffe.Extension):
-    """What mkdocstrings is told to load in mkdocs.yml."""
+    """The extension that mkdocs.yml loads into mkdocstrings."""
 
     def on_object(self, *, obj: Any, **_: Any) -> None:
         """Rewrite the docstring of a module, a class, a function or an attribute."""
@@ -56,7 +56,7 @@ def as_markdown(text: str) -> str:
 
 
 def with_what_it_needs(code: str) -> str:
-    """A block of ``>>>`` lines after the imports and values that its names need, so that it runs by itself."""
+    """A block of ``>>>`` lines after the imports and values that its names need, so that it runs alone."""
     typed = "\n".join(line[4:] for line in code.splitlines() if line.startswith((">>> ", "... ")))
     imports: dict[str, list[str]] = {}
     values: list[str] = []

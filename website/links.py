@@ -52,7 +52,7 @@ def _title(source: str, link_of_page: str) -> str:
 
 
 def link(target: str, source: str, uri: str) -> str:
-    """Where a link of the file ``source`` leads on the page ``uri``; empty for a file that the site has not."""
+    """Return the address on the page ``uri`` of a link in the file ``source``; empty if the site lacks the file."""
     path, mark, anchor = target.partition("#")
     if not path or "://" in path:
         return target

@@ -20,7 +20,7 @@ STEPS = DynamicSettings(rate=0.002, decay=0.01, epsilon=0.001)
 
 @pytest.fixture
 def run(softmax: Path, tmp_path: Path) -> Path:
-    """A copy, since statistics are written beside the run."""
+    """Return a copy of the run, since statistics are written beside it."""
     return Path(shutil.copytree(softmax, tmp_path / "run"))
 
 

@@ -180,7 +180,7 @@ def test_all_contexts_by_blocks_are_all_contexts(place: Place, both: Analysis, s
 
 
 def test_models_of_headlines_are_analysed(tmp_path: Path, softmax: Path) -> None:
-    """Every word of a target and its end is a prediction; positions are those of the text, whatever the batches."""
+    """Every word of a target and its end is a prediction; positions are the positions in the text, whatever the batches."""
     pairs = PairPlace(tmp_path)
     for name, decoder, batch in (("one", "softmax", 7), ("two", "mos", 4)):
         table = pairs.table(decoder, schedule__epochs=2, task__evaluation_batch_size=batch)

@@ -89,7 +89,7 @@ def test_perplexity_is_the_product_of_its_parts(organized: Path, softmax: Path) 
 
 
 def test_clusters_of_a_headline_run(tmp_path: Path) -> None:
-    """They are shown, assigned anew by the words of targets and their ends, and trained on."""
+    """Clusters are shown, assigned anew by the words of targets and their ends, and trained on."""
     pairs = PairPlace(tmp_path)
     train(pairs.table("self_organized", schedule__epochs=2, decoder__update_every=1000), tmp_path / "run")
     shown = clusters(tmp_path / "run", words=["</s>", "吃"])

@@ -62,13 +62,13 @@ def test_differences_are_paired(tmp_path: Path) -> None:
 
 
 def test_the_help_names_every_way_of_scoring() -> None:
-    """As text, since asking for them would import numpy."""
+    """The help has them as text, since asking for them would import numpy."""
     (option,) = (one for one in get_command(app).commands["compare"].params if one.name == "by")  # type: ignore[attr-defined]
     assert option.help == f"Metric of texts: {', '.join(SCORED_BY[:-1])} or {SCORED_BY[-1]}."
 
 
 def test_bleu_reads_as_many_texts_as_both_systems_wrote(tmp_path: Path) -> None:
-    """With the same best text nothing differs, however many worse ones the second wrote."""
+    """Systems with the same best texts do not differ, however many worse ones the second wrote."""
     references = REFERENCES * 3
     best = [own[0] for own in references]
     one, five = tmp_path / "1", tmp_path / "5"

@@ -100,7 +100,7 @@ def test_several_seeds_have_students_interval(report: RunsComparison) -> None:
 
 
 def test_several_seeds_have_limits_over_examples_that_tell_the_sides_apart() -> None:
-    """Drawn examples: sides that label all alike are not known to be alike, so nothing is said of them."""
+    """Drawn examples: sides that label all alike are not known to be alike, so no difference is reported."""
     source = np.random.default_rng(0)
     hits = (source.random((400, 4)) < (0.6, 0.62, 0.7, 0.71)).astype(np.float64)
     same = np.concatenate([hits[:, :2], hits[:, 1::-1]], axis=1)

@@ -34,8 +34,8 @@ runner = CliRunner()
 
 @pytest.fixture(scope="module")
 def seeds(place: Place, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Two models with two seeds each, the second better and twice as long, in folders as train --seeds makes them; an epoch is
-    said to have taken a second, for those of tiny models differ by what else the machine does."""
+    """Two models with two seeds each, the second better and twice as long, in folders as train --seeds makes them; each
+    epoch counts as one second, since times of tiny models differ by what else the machine does."""
     folder = tmp_path_factory.mktemp("seeds")
     for name, changes in (("slow", {"optimizer__learning_rate": 0.5}), ("fast", {"schedule__epochs": 4})):
         for seed in (1, 2):
@@ -63,7 +63,7 @@ def test_perplexities_are_those_of_evaluate_ppl(report: RunsComparison) -> None:
 
 
 def test_one_run_a_side_has_the_interval_of_evaluate_ppl(seeds: dict[str, Path]) -> None:
-    """One bootstrap: the same draws, the same limits."""
+    """Both draw the same bootstrap samples, and so have the same limits."""
     pair = [seeds["slow"] / "seed-1", seeds["fast"] / "seed-1"]
     ours = compare([str(run) for run in pair], device="cpu").sides[1].measures[0].difference
     theirs = compare_ppl([Run.open(run, device="cpu") for run in pair]).rows[0].changes[0].relative
@@ -107,7 +107,7 @@ def test_equal_budgets_are_read_from_the_curves(report: RunsComparison) -> None:
 def test_a_run_that_had_no_epoch_by_then_has_no_value_at_equal_time(
     seeds: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And not that of its first epoch, which would credit it with time that it did not have."""
+    """The value of its first epoch would credit the run with time that it did not have."""
     original = RunFolder.epochs
 
     def slower(self: RunFolder) -> list[dict[str, Any]]:

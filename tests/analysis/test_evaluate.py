@@ -317,7 +317,7 @@ def test_the_help_names_every_published_preset() -> None:
 
 
 def test_headlines_have_the_perplexity_of_their_targets(tmp_path: Path) -> None:
-    """The same as that of eval, by group and by cluster, too; what learns from a stream is refused."""
+    """The perplexity is eval's, by group and by cluster, too; a method that learns from a stream is refused."""
     pairs = PairPlace(tmp_path)
     for decoder in ("softmax", "self_organized"):
         train(pairs.table(decoder, schedule__epochs=1), tmp_path / decoder)

@@ -1,4 +1,4 @@
-"""What explain finds, and what its page holds."""
+"""Explanations of a prediction, and their page."""
 
 from __future__ import annotations
 

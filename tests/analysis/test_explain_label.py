@@ -173,7 +173,7 @@ def test_analysis_agrees_with_eval(runs: Path, examples: ExamplePlace) -> None:
 
 
 def test_means_are_those_of_single_explanations(runs: Path, examples: ExamplePlace) -> None:
-    """With all examples looked into, the mean of a sememe is the mean over what explain says of each example."""
+    """The mean of a sememe over all examples is its mean over their single explanations."""
     found = analyze_labels(runs / "cell", contexts=20, top=100).runs[0]
     test = examples.pairs.examples("test")
     effects: dict[str, list[float]] = {}

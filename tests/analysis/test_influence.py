@@ -1,4 +1,4 @@
-"""What moved a classifier: every effect against a model that is asked about the changed text itself."""
+"""The influence of words and sememes on a classifier, each against the model's answer to the changed text."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_word_that_is_taken_away_is_read_as_unknown(place: ExamplePlace) -> No
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_the_gradient_is_the_derivative_along_the_vector(place: ExamplePlace, shared: bool) -> None:
-    """By finite differences: (log p with the vector scaled by 1 + e, minus that by 1 - e) / 2 e, at one place alone."""
+    """Finite differences agree: (log p with the vector scaled by 1 + e, minus log p with 1 - e) / 2 e, at one place alone."""
     task, texts = model(place, "bigru", "gate", encoder__shared_sememes=shared), texts_of(place, *PAIR)
     found, step = influence(task, texts), 1e-5
     girl = int(np.flatnonzero(texts[0] == place.pairs.vocabulary.id("girl"))[0])

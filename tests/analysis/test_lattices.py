@@ -72,7 +72,7 @@ def reader(run: Path) -> LatticeReader:
 
 
 def test_lattices_are_compared_sentence_by_sentence(run: Path, copies: Path) -> None:
-    """Both ways of merging paths are of one text; the change and its interval are those of the nats of its sentences."""
+    """Both ways of merging paths are of one text; the change and its interval are computed from the nats of its sentences."""
     report = compare_ppl([Run.open(one, device="cpu") for one in (run, copies)], TextReading("train"))
     alone = [evaluate_ppl(one, split="train", device="cpu") for one in (run, copies)]
     assert list(report.reports) == alone

@@ -237,7 +237,7 @@ def test_explain_shows_the_changed_senses(sdlm: Path, overlay: Path) -> None:
 
 
 def test_explain_has_changed_words_senses_and_sememes_before_and_after(sdlm: Path, overlay: Path) -> None:
-    """Each figure is that of an explanation of every word and sememe by one of the two models."""
+    """Each figure comes from an explanation of every word and sememe by one of the two models."""
     whole = [explain(opened(sdlm, one), "我 买", top=100, top_sememes=100) for one in (None, overlay)]
     found = explain(sdlm, "我 买", top=2, top_sememes=2, overlay=overlay)
     assert isinstance(found, OverlayExplanation)
@@ -349,7 +349,7 @@ def _nats(rows: list[OverlaidToken]) -> list[tuple[float | None, float | None]]:
 
 
 def test_words_that_are_rare_or_absent_are_pointed_out(sdlm: Path, overlay: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By every command that reads an overlay or writes one for a run, once; a graph file says nothing of counts."""
+    """Every command that reads an overlay or writes one for a run warns once; a graph file has no counts."""
     told = "its gate was trained on few examples"
     monkeypatch.setattr("sememekit.sememes.statistics.FEW", 10**6)
     changed = ["lookup", "--change", "<unk>", "+水果", "--overlay", str(overlay), "--graph"]

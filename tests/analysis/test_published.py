@@ -66,7 +66,7 @@ def logits(place: Path, kind: str, ids: list[int]) -> torch.Tensor:
 
 
 def pieces(place: Path, kind: str, text: str) -> list[int]:
-    """Of words between blanks, each cut alone."""
+    """Return the pieces of words between blanks, each word cut alone."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(place / kind)
     return [piece for word in text.split() for piece in tokenizer(word, add_special_tokens=False)["input_ids"]]
 

@@ -290,7 +290,7 @@ def test_pairs_are_cut_and_read_as_the_data_were(tmp_path: Path) -> None:
 
 
 def test_targets_are_scored_given_their_source(tmp_path: Path) -> None:
-    """The nats of all pairs add up to those of evaluate-ppl; a line of another form is told with its number."""
+    """The nats of all pairs add up to the nats of evaluate-ppl; the error for a line of another form has its number."""
     pairs = PairPlace(tmp_path)
     train(pairs.table(schedule__epochs=1), tmp_path / "run")
     examples, vocabulary = pairs.pairs.examples("test"), pairs.pairs.vocabulary

@@ -144,7 +144,7 @@ def test_shares_are_those_of_explain(place: Place, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["sdlm", "ends", "softmax"])
 def test_substitution_is_the_mean_lift_in_the_whole_sentence(place: Place, name: str) -> None:
-    """Against each sentence with the substitute in it, scored by itself."""
+    """Each sentence with a substitute in it is scored alone."""
     run = Run.open(place.folder / name)
     inventory = inventory_of(Run.open(place.folder / ("sdlm" if name == "softmax" else name)))
     lines = [["我", "买", "苹果", "。", "人", "吃", "梨", "。"], ["苹果"], ["人", "吃", "苹果"]]
@@ -163,7 +163,7 @@ def test_substitution_is_the_mean_lift_in_the_whole_sentence(place: Place, name:
 
 
 def log_probability(run: Run, ids: tuple[int, ...], at: int, word: int) -> float:
-    """log p(word | left) plus that of the words that follow."""
+    """Return log p(word | left) plus the log-probability of the words that follow."""
     start = [run.vocabulary.end_id] if run.signature.end_of_sentence else []
     return following(run, ids, at, word) + float(log_probs(run, [*start, *ids[:at]])[word])
 

@@ -1,4 +1,4 @@
-"""What the engine reports of an example, and that the same seed gives the same attack from one version to the next."""
+"""The engine's report on an example; the same seed gives the same attack from one version to the next."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.attack.toys import EXAMPLES, make_attack, predict
 
 
 def stubborn(texts: list[str]) -> np.ndarray:
-    """Says "yes" to everything, more or less surely: every search goes on to its end."""
+    """Return probabilities that favour "yes", more or less surely: every search continues to its end."""
     yes = 0.5 + 0.4 * predict(texts)[:, 1]
     return np.stack([1.0 - yes, yes], axis=1)
 
@@ -64,7 +64,7 @@ def test_the_words_to_look_up_are_those_of_the_texts_and_their_lower_case() -> N
 
 
 def test_of_several_successes_the_one_with_the_fewest_changes_is_reported() -> None:
-    """The full search asks for all texts of one change before those of two."""
+    """The full search asks for all texts with one change before any text with two."""
 
     def both_or_late(texts: list[str]) -> np.ndarray:
         return np.array([[0.6, 0.4] if "movie" in text or "okay" in text else [0.2, 0.8] for text in texts])

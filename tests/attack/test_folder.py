@@ -1,4 +1,4 @@
-"""The folder of an attack: what may change when it goes on, what is dropped, and what it never imports by itself."""
+"""The folder of an attack: what may change when it goes on, what is dropped, and what it never imports unasked."""
 
 from __future__ import annotations
 

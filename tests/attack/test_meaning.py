@@ -1,4 +1,4 @@
-"""What keeps a substitute from changing what a text says, and how much is left to try."""
+"""Substitutes keep the meaning of a text, and the size of their space is reported."""
 
 from __future__ import annotations
 

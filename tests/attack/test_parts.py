@@ -70,7 +70,7 @@ def test_the_tables_name_what_is_there(base: type, table: dict[str, str]) -> Non
 
 
 def test_files_of_one_name_keep_their_hashes(tmp_path: Path) -> None:
-    """Within a constraint and across constraints; the last keeps the name."""
+    """Equal names are numbered within a constraint and across constraints; the last keeps the name."""
     places = [tmp_path / name / "x.txt" for name in ("a", "b", "c")]
     for number, path in enumerate(places):
         path.parent.mkdir()

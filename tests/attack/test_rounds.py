@@ -86,7 +86,7 @@ def test_successes_that_do_not_hold_when_asked_again_are_none(monkeypatch: pytes
     attack = make_attack("greedy", constraints={"share": {"most": 0.3}})
 
     def share_that_fools(results: list[ExampleResult]) -> float:
-        """Of the successes, by the same victim without noise."""
+        """Return the share of successes that fool the same victim without noise."""
         won = [result for result in results if result.adversarial is not None]
         return float(np.mean([(logit(one.adversarial[0]) > 0) != (one.label == "yes") for one in won if one.adversarial]))
 

@@ -183,7 +183,7 @@ def test_limits_that_leave_nothing() -> None:
 
 
 def test_an_example_that_a_constraint_refuses_has_no_part_in_coverage() -> None:
-    """The later constraints have not seen it: ``share`` would leave it nothing."""
+    """The later constraints do not read it: ``share`` would leave it nothing."""
     constraints = {"minimum_length": {"words": 5}, "share": {"most": 0.1}}
     results = list(make_attack("greedy", constraints=constraints).run(EXAMPLES))
     left = [result for result in results if result.correct and result.outcome != "skipped"]

@@ -60,7 +60,7 @@ def predict(texts: list[str]) -> np.ndarray:
 
 
 class Counting:
-    """Counts what it is asked."""
+    """A victim that notes the texts of each call."""
 
     def __init__(self) -> None:
         self.batches: list[int] = []

@@ -59,7 +59,7 @@ def test_a_published_direction_is_that_of_the_claim() -> None:
 
 
 def test_values_of_claims_are_those_of_their_recipes() -> None:
-    """Where a claim names the recipe of a row, both state the same number."""
+    """A claim and the recipe that it names for a row state the same number."""
     for name, (_, claim) in CLAIMS.items():
         if claim.published and claim.paper and claim.metric in {"test perplexity", "accuracy", "ROUGE-1"}:
             for printed, recipe in zip(claim.published, claim.paper, strict=True):
@@ -130,7 +130,7 @@ def test_vectors_and_a_folder_to_write_are_put_in(tmp_path: Path) -> None:
 
 
 def test_an_arm_without_vectors_is_called_as_before_arms_had_any() -> None:
-    """Results that are kept would not be counted otherwise."""
+    """Stored results would not be counted otherwise."""
     file, claim = load_claims()["sdlm-hownet-below-random"]
     assert result_names(file, claim, seeds=1) == ["sdlm-random-small-1-ce647a38.json", "sdlm-small-1-ba69f6ea.json"]
 
@@ -262,7 +262,7 @@ small = ["two", "bare"]
 
 
 def test_several_commands_come_before_a_measurement(tmp_path: Path) -> None:
-    """Their outputs lie beside the run; a command that trains goes on after a stop as any training does."""
+    """The outputs lie beside the run; a command that trains continues after a stop as any training does."""
     commands = """evaluate = ["extend {run} --words {data}/held-out.tsv --out {steps}/more",
     "train --data {data} --seed {seed} --out {steps}/full", "extend {run} --against {steps}/more --data {data}"]"""
     write(tmp_path, FILE.replace('set = ["encoder', f'{commands}\nset = ["encoder'))

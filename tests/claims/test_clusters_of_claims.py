@@ -92,7 +92,7 @@ def test_results_of_before_there_were_clusters_keep_their_names() -> None:
 
 
 def test_a_stopped_model_of_the_titles_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its folder is there from the first second: as any other step it would count as done."""
+    """The folder of the model is there from the first second: as any other step it would count as done."""
     run, clusters = tmp_path / "clusters" / "run", tmp_path / "clusters" / "found.json"
     steps = (
         Step("train", ("train", "--out", str(run)), run),

@@ -74,7 +74,7 @@ def test_results_that_are_kept_name_no_place_of_a_machine() -> None:
 
 
 def test_results_that_are_kept_belong_to_a_trial_or_a_timing_of_a_claim() -> None:
-    """A changed recipe makes other trials; results of the old one are deleted, or someone takes them for those of the claim."""
+    """A changed recipe makes other trials; results of the old one are deleted, or they pass for results of the claim."""
     kept = {path.name for path in (DOCS / "claims").glob("*.json")}
     tried = [(file, claim) for file, claim in load_claims().values() if claim.small]
     results = {name for file, claim in tried for name in result_names(file, claim)}

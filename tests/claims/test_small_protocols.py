@@ -1,4 +1,4 @@
-"""The small protocols of the claims: every training ends where validation says so, and both arms are equally wide."""
+"""The small protocols of the claims: every training ends where validation says so, and both models are equally wide."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def plans(name: str) -> list[Plan]:
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_training_ends_when_validation_stands_still(name: str) -> None:
-    """Not after a number of epochs: at least thirty are allowed, and rates fall to a sixteenth before the end."""
+    """No number of epochs ends it: at least thirty are allowed, and rates fall to a sixteenth before the end."""
     for plan in plans(name):
         schedule = plan.schedule
         assert schedule.epochs >= 30

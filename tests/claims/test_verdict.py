@@ -94,7 +94,7 @@ def test_a_claim_of_a_higher_value_is_judged_the_other_way_round() -> None:
 def test_half_of_a_published_difference_is_half_of_its_per_cent(
     better: str, published: tuple[float, float], value: float, verdict: str
 ) -> None:
-    """And not of its logarithm, which is another number where differences are large."""
+    """Half of the logarithm is another number where differences are large."""
     other = three("b", value - 0.01, value, value + 0.01)
     assert judge("x", claim(better=better, published=published), three("a", 99.99, 100.0, 100.01), other).verdict == verdict
 
@@ -125,7 +125,7 @@ def test_values_that_have_no_ratio_are_told_and_not_judged(lowest: float) -> Non
 
 
 def test_a_training_that_two_arms_share_is_counted_once() -> None:
-    """Measured in two ways under two names."""
+    """One training is measured in two ways under two names."""
     one = three("a", 100.0, 101.0)
     other = [run.model_copy(update={"arm": "b", "trial": f"b-{run.seed}"}) for run in one]
     assert judge("x", claim(), one, other).cpu_minutes == pytest.approx(2.0)
@@ -146,7 +146,7 @@ def test_without_runs_it_says_of_which_arm() -> None:
 
 
 def test_a_baseline_that_stands_beside_the_model_is_read_there() -> None:
-    """One model and what needs no model, in one result for each seed; its training is counted once."""
+    """One result for each seed has a model and a baseline without any; its training is counted once."""
     found_by = [{"name": "model", "f1": 0.8}, {"name": "matching, 5 words", "f1": 0.5}]
     runs = [each.model_copy(update={"measured": {"rows": found_by}}) for each in three("a", 1.0, 2.0, 3.0)]
     found = judge(
@@ -189,7 +189,7 @@ def times(baseline: tuple[float, ...], other: tuple[float, ...]) -> list[UpdateT
 
 
 def test_at_equal_time_the_slower_model_is_read_when_the_faster_one_ends() -> None:
-    """By the times that were measured in turns, whatever the trainings took: four times an update, so after epoch 1."""
+    """The interleaved times decide, whatever the trainings took: four times an update, so after epoch 1."""
     baseline, slow = three("a", 95.0, 95.5, 96.0, cpu=1000.0), three("b", 90.0, 90.5, 91.0)
     found = judge("x", claim(), baseline, slow, times((1.5, 1.0, 9.0), (4.0, 7.0, 5.0)))
     assert found.cost == 4.0
@@ -234,7 +234,7 @@ def test_updates_that_cost_more_after_a_cut_are_counted_as_such() -> None:
 
 
 def test_a_model_that_has_validated_nothing_when_the_faster_one_ends_has_no_verdict_at_equal_time() -> None:
-    """Its first epoch would be worth 4.1 of the four that the faster model needs."""
+    """The faster model needs four epochs; one epoch of the other takes as long as 4.1."""
     found = judge("x", claim(), three("a", 95.0, 95.5, 96.0), three("b", 60.0, 60.5, 61.0), times((1.0,), (4.1,)))
     assert (found.verdict, found.cost, found.at_equal_time, found.verdict_at_equal_time) == ("holds", 4.1, None, "not run")
 

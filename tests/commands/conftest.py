@@ -36,7 +36,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, Path]:
-    """What an attack of the toy victim reads: examples, the last two without a label it knows, and a table of substitutes."""
+    """Return the input of an attack on the toy victim: examples, the last two without a known label, and substitutes."""
     data = tmp_path / "data.tsv"
     data.write_text("".join(f"{text}\t{label}\n" for text, label in TEXTS) + "good\t-\nbad\tperhaps\n", encoding="utf-8")
     table = tmp_path / "table.json"

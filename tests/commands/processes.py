@@ -11,7 +11,7 @@ import pytest
 
 
 def play_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let trainings side by side be threads; with one at a time torch's generator is that of the training."""
+    """Let trainings side by side be threads; with one at a time torch's generator belongs to the training."""
 
     def submit(self: object, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
         future = Future[Any]()

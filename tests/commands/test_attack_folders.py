@@ -87,7 +87,7 @@ def test_resuming_with_something_else_is_refused(files: dict[str, Path]) -> None
 
 @pytest.mark.parametrize("kind", ["lexicon", "lemmas", "opposites", "table"])
 def test_resuming_with_files_of_other_content_is_refused(files: dict[str, Path], kind: str) -> None:
-    """The path of a lexicon stays, its content does not: substitutes of the rest would be others than those of the report."""
+    """The path of a lexicon stays, its content does not: the rest would have other substitutes than the report."""
     folder = files["data"].parent
     written = {
         "lexicon": "good\tfine|好\nnice\tfine|好\nbad\tpoor|坏\nweak\tpoor|坏\n",

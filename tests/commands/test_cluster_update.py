@@ -56,7 +56,7 @@ def test_a_run_goes_on_after_an_update(organized_copy: Path) -> None:
 
 
 def test_what_an_update_was_worth_is_what_it_is_worth(organized_copy: Path) -> None:
-    """The best value of the run is that of the new clusters, so that a better epoch after it is kept."""
+    """The best value of the run is the value with the new clusters, so that a better epoch after it is kept."""
     with pytest.MonkeyPatch.context() as patch:  # the validation text is read twice, not thrice
         patch.setattr("sememekit.tasks.language_model.LanguageModel.evaluate", lambda *given: 1 / 0)
         report = cluster_update(organized_copy)
@@ -80,8 +80,7 @@ def test_a_killed_update_leaves_the_old_checkpoint(organized_copy: Path, monkeyp
 
 
 def test_an_m_step_trains_with_the_clusters_held(organized_copy: Path, tmp_path: Path) -> None:
-    """Its epochs are those of the run's training with ``freeze_clusters``; afterwards clusters are assigned in training
-    again."""
+    """The epochs are the run's own with ``freeze_clusters``; later training assigns clusters again."""
     decoder = {"decoder": {"update_every": 7}}
     folder = RunFolder.open(organized_copy)
     folder.replace_plan({**folder.plan, "decoder": {**folder.plan["decoder"], **decoder["decoder"]}})
@@ -144,7 +143,7 @@ def test_a_copy_leaves_the_run_as_it_was(organized_copy: Path, tmp_path: Path) -
 
 
 def test_in_a_folder_of_its_own_the_snapshot_is_the_best_so_far(organized_copy: Path, tmp_path: Path) -> None:
-    """Also where the run has a better one, which stays there: the better epochs of the M-step are kept."""
+    """A better snapshot of the run stays there, and the better epochs of the M-step are kept."""
     folder = RunFolder.open(organized_copy)
     state = folder.load("best", with_trainer=True)
     progress = {**state.trainer["progress"], "best": 1.0, "best_epoch": 1, "since_best": 1}
@@ -160,7 +159,7 @@ def test_in_a_folder_of_its_own_the_snapshot_is_the_best_so_far(organized_copy: 
 
 
 def best_of(run: Path) -> tuple[str, list[str]]:
-    """What the page of a run says of its best weights, and the epochs that its table marks as the best."""
+    """Return the sentence of a run's page on its best weights, and the epochs that its table marks as the best."""
     report(run)
     page = (run / "report.html").read_text(encoding="utf-8")
     told = re.search(r'<p class="lead">[^<]* steps; ([^<]*)\. It [^<]*</p>', page)

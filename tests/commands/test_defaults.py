@@ -1,4 +1,4 @@
-"""Defaults of options: those of the function that the command calls, and those of ``defaults.txt``.
+"""Defaults of options: the defaults of the function that the command calls, and the lines of ``defaults.txt``.
 
 After a change on purpose: ``python -m tests.commands.test_defaults``
 """
@@ -68,7 +68,7 @@ def test_defaults_and_limits_change_on_purpose_alone() -> None:
 
 
 def test_the_help_of_a_command_imports_no_other() -> None:
-    """In a process of its own, as any other test may have imported them."""
+    """A process of its own runs the help, as any other test may have imported them."""
     script = """
 import sys
 from typer.testing import CliRunner

@@ -60,7 +60,7 @@ def test_explain_shows_sememes_and_attention(headlines: Path, opened: list[Path]
 def test_explain_with_an_overlay_reads_the_text_as_trained_with_both(
     headlines: Path, pairs: PairPlace, tmp_path: Path, decoder: str
 ) -> None:
-    """Probabilities and ranks are those of two runs that are opened one after the other."""
+    """Two runs, opened one after the other, give the same probabilities and ranks."""
     run = headlines if decoder == "sdlm" else tmp_path / "run"
     if decoder != "sdlm":
         train(pairs.table(decoder, schedule__epochs=1), run)

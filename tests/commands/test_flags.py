@@ -77,7 +77,7 @@ def test_help_shows_what_it_does_and_an_example(name: str) -> None:
 
 @pytest.mark.parametrize("name", LEAVES)
 def test_common_flags_mean_the_same_everywhere(name: str) -> None:
-    """Same names, same values and same help, wherever they are."""
+    """Common flags have the names, values and help of ``train``, wherever they are."""
     params = {param.opts[0]: param for param in LEAVES[name].params if param.param_type_name == "option"}
     assert params.keys() >= EVERYWHERE
     train = {param.opts[0]: param for param in LEAVES["sememekit train"].params}
@@ -182,7 +182,7 @@ def test_the_usual_segmenter_and_lexicon_are_those_of_the_command() -> None:
 
 
 def test_every_option_is_used_by_its_name() -> None:
-    """Neither search nor the type checker follows an option through ``locals()``."""
+    """No search and no type checker follows an option through ``locals()``."""
     files = sorted((Path(__file__).parents[2] / "sememekit").rglob("*.py"))
     assert [path.name for path in files if re.search(r"\b(locals|vars)\(\)", path.read_text(encoding="utf-8"))] == []
 

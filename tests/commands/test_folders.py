@@ -1,4 +1,4 @@
-"""What the command line does with folders of strangers, foreign files at its outputs, full disks and too little memory."""
+"""Commands handle folders of strangers, foreign files at their outputs, full disks and too little memory."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_a_loss_per_sentence_has_a_gradient_of_the_mean_sentence(place: Place, t
 
 
 def test_a_run_is_told_how_long_it_is(place: Place, tmp_path: Path) -> None:
-    """So that the temperature of its last update is the floor, however few there are."""
+    """The temperature of its last update is the floor, however few there are."""
     run_of(place, tmp_path / "run", task__state="gumbel", task__temperature_share=1.0, task__batch_size=30, schedule__epochs=2)
     plan = read_plan(RunFolder.open(tmp_path / "run").plan, "case")
     task = Run.open(tmp_path / "run", which="last").task
@@ -133,7 +133,7 @@ def test_a_run_is_told_how_long_it_is(place: Place, tmp_path: Path) -> None:
 
 
 class BeforeTrainingError(Exception):
-    """The remark is made, and what follows costs seconds."""
+    """An error in place of a training, after its remark."""
 
 
 def stop_before_training(remark: str) -> None:
@@ -221,7 +221,7 @@ def test_what_a_lattice_cannot_do_is_said(place: Place, tmp_path: Path) -> None:
 
 
 def test_an_output_layer_that_only_estimates_is_refused(place: Place, tmp_path: Path) -> None:
-    """It would be the exact layer at its full price, its settings read by nobody; no run is left behind."""
+    """Such a layer would be the exact one at its full price, with settings that nothing reads; no run is left behind."""
     for decoder in ({"name": "sampled", "samples": 4}, {"name": "mos", "num_components": 2, "samples": 4}):
         pattern = f"drawing words, as decoder '{decoder['name']}' does, saves no time; .* --set decoder.samples=0"
         with pytest.raises(ConfigError, match=pattern):
@@ -242,7 +242,7 @@ def test_an_output_layer_that_would_never_learn_its_clusters_is_refused(place: P
 def test_the_temperature_counts_the_updates_of_its_own_run(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither the best weights of an earlier epoch nor those of another run bring their count along."""
+    """The count comes neither with the best weights of an earlier epoch nor with the weights of another run."""
     values = iter([5.0, 6.0, 7.0])
     monkeypatch.setattr(Lattice, "evaluate", lambda self, data, split: {"perplexity": next(values)})
     run_of(place, tmp_path / "run", schedule__epochs=2, schedule__reload_best=True)

@@ -1,4 +1,4 @@
-"""Looking words up, and the checker of the open lexicon."""
+"""The lookup of words, and the checker of the open lexicon."""
 
 from __future__ import annotations
 

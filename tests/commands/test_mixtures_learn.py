@@ -44,7 +44,7 @@ def zipf(tmp_path_factory: pytest.TempPathFactory) -> PreparedData:
 def reached(
     data: PreparedData, out: Path, decoder: dict[str, Any], rate: float, task: dict[str, Any] | None = None
 ) -> tuple[float, float]:
-    """Validation perplexity after two epochs, and that of word frequencies."""
+    """Validation perplexity after two epochs, and the perplexity of word frequencies."""
     table = {
         "data": {"path": str(data.folder)},
         "task": {"embedding_size": 32, **(task or {})},
@@ -75,7 +75,7 @@ def test_mixtures_learn_under_adam(
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_from_zero_they_do_not(zipf: PreparedData, tmp_path: Path) -> None:
-    """From short word vectors, too: why the defaults are what they are. Longer vectors alone are enough on this text."""
+    """Short word vectors do not learn either, hence the defaults. Longer vectors alone are enough on this text."""
     decoder = {"name": "mos", "num_components": 15, "bias_start": "zero"}
     found, frequencies = reached(zipf, tmp_path / "run", decoder, 0.01, {"spread": 0.1})
     assert found > 0.75 * frequencies, (found, frequencies)

@@ -1,4 +1,4 @@
-"""What preprocess and train say of options and data that do not fit, and what to type next."""
+"""The messages of preprocess and train on options and data that do not fit, with the next command to type."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_an_attack_that_had_nothing_to_try_is_refused(
 def test_what_every_training_lacks_is_told_before_there_is_a_folder(
     place: Place, tmp_path: Path, slot: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each trial of a sweep ended with this error by itself, and the folder was taken then."""
+    """Each trial of a sweep ended with this error, and the folder was taken then."""
     pytest.importorskip("optuna", reason="the extra 'sweep' is not installed")
     table = {name: keys for name, keys in place.table("sdlm", schedule__epochs=1).items() if name != slot}
     told = {"data": "no data given; add --data DIR", "graph": "needs a sememe graph"}[slot]

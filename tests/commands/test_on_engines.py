@@ -252,7 +252,7 @@ def test_a_training_of_a_claim_is_stopped_and_gone_on_with_elsewhere(place: Plac
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 def test_a_training_of_a_claim_goes_on_when_its_worker_is_killed(place: Place, tmp_path: Path) -> None:
-    """The command that the lost worker began lets go of the run, which another worker goes on with."""
+    """The command that the lost worker began lets go of the run, which another worker continues."""
     pytest.importorskip("distributed")
     table = place.table(run__threads=1, schedule__epochs=40)
     plan = place.folder / "long.toml"
@@ -278,7 +278,7 @@ def test_a_training_of_a_claim_goes_on_when_its_worker_is_killed(place: Place, t
 
 
 def test_a_wrong_engine_leaves_nothing_behind(tmp_path: Path) -> None:
-    """It is told before there is a folder, which the next command would be refused for."""
+    """The error comes before there is a folder, for which the next command would be refused."""
     data, out = tmp_path / "data", tmp_path / "out"
     for arguments in (
         ["train", "--seeds", "1,2", "--data", str(data)],

@@ -75,7 +75,7 @@ def characters(tmp_path_factory: pytest.TempPathFactory) -> Models:
 
 
 def ways(models: Models, text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str] | None]:
-    """Of each way in the words that the model reads, or None where it refuses or has nothing to read."""
+    """Return for each way the words that the model reads, or None if the way refuses or has nothing to read."""
     read: list[list[str]] = []
     words_of = Classifier.words
 

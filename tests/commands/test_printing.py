@@ -1,4 +1,4 @@
-"""What people and scripts read: TOML that reads back, bars on a terminal alone, numbers."""
+"""Output for people and scripts: TOML that reads back, bars on a terminal alone, numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds around every subcommand: exit codes, one line for an error, stdout apart from stderr, quiet broken pipes."""
+"""The behaviour of every subcommand: exit codes, one line for an error, stdout apart from stderr, quiet broken pipes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def one_line(result: Result) -> str:
 
 
 class OutOfMemoryError(RuntimeError):
-    """Named as torch names it."""
+    """An error with the name of torch's own."""
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_the_version_is_printed() -> None:
 
 
 def test_help_and_completion_import_neither_torch_nor_numpy() -> None:
-    """In a process of its own, as any other test may have imported torch already."""
+    """A process of its own runs them, as any other test may have imported torch already."""
     script = """
 import os, sys
 from typer.testing import CliRunner
@@ -286,7 +286,7 @@ def test_streams_that_the_shell_closed_are_empty_ones() -> None:
 
 
 def test_a_name_that_is_not_utf8_is_shown_escaped() -> None:
-    """What GBK writes for 你好, in a locale of UTF-8."""
+    """The name is 你好 in GBK, given in a locale of UTF-8."""
     code, printed, complaint = shell(r"SK report $'\xc4\xe3\xba\xc3'", PYTHONUTF8="1")
     assert (code, printed) == (1, b"")
     assert complaint.startswith(rb"sememekit: error: \udcc4\udce3\udcba\udcc3")

@@ -274,7 +274,7 @@ def test_a_signal_before_training_ends_with_the_command_that_goes_on(
 def test_once_a_signal_stopped_it_no_further_one_ends_the_program_otherwise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What loaded torch takes some tenths of a second to end, after the last line is printed."""
+    """A process that loaded torch takes some tenths of a second to end after the last line is printed."""
     text = tmp_path / "one.txt"
     text.write_text("去年 美国 贸易\n" * 400, encoding="utf-8")
     before = {number: signal.getsignal(number) for number in STOPPING}
@@ -297,7 +297,7 @@ def test_a_model_that_was_stopped_while_it_was_loading_has_a_report() -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("moment", ["program", "children", "training"])
 def test_signals_to_the_process_and_its_group_at_any_moment(tmp_path: Path, number: signal.Signals, moment: str) -> None:
-    """As a terminal, ``timeout`` and Slurm send them: to all processes, and to the first once more."""
+    """A terminal, ``timeout`` and Slurm send signals to all processes, and to the first once more."""
     out = tmp_path / "out"
     flags = [part for override in (*TOY, "schedule.epochs=40", "run.report_every=1") for part in ("--set", override)]
     command = [sys.executable, "-m", "sememekit", "quickstart", "--out", str(out), "--share", "0.02", "--device", "cpu", *flags]

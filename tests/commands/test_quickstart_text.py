@@ -121,7 +121,7 @@ def test_a_text_in_another_encoding_and_one_that_is_not_there_are_errors(tmp_pat
 
 
 def test_the_share_of_a_large_text_keeps_the_time(tmp_path: Path) -> None:
-    """It is that of two megabytes."""
+    """A larger text takes the time of two megabytes."""
     file, line = tmp_path / "mine.txt", "word" * 2499 + "end\n"
     file.write_text(line * 200, encoding="utf-8")
     assert texts.draw(file, None, None, 1).share == 1.0
@@ -294,7 +294,7 @@ def test_a_remark_of_several_trainings_is_told_once(tmp_path: Path, monkeypatch:
 def test_the_position_of_a_training_is_told_now_and_then(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: float, told: int
 ) -> None:
-    """At each of 60 steps and when an epoch ends, or once."""
+    """The position comes at each of 60 steps and when an epoch ends, or once."""
     monkeypatch.setattr("sememekit.jobs.trainings._TELL_EVERY", every)
     messages = tmp_path / "messages"
     messages.mkdir()

@@ -73,7 +73,7 @@ def test_a_run_without_clusters_has_its_learning_curve(softmax: Path, tmp_path: 
 def test_an_epoch_without_a_metric_that_others_have_is_shown(
     softmax: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a line of a task of somebody's own may be."""
+    """A task of a user may write such a line."""
     monkeypatch.setattr(RunFolder, "check_metrics", lambda folder: None)
     run = tmp_path / "run"
     shutil.copytree(softmax, run)
@@ -160,7 +160,7 @@ def test_control_characters_do_not_reach_a_page() -> None:
 def test_the_page_of_a_training_names_the_best_epoch_that_the_training_reports(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: float
 ) -> None:
-    """With epochs that are longer than the time between two pages, and shorter."""
+    """Epochs are longer than the time between two pages, and shorter."""
     monkeypatch.setattr("sememekit.jobs.train.PAGE_EVERY", every)
     found = train(place.table(schedule__epochs=3), tmp_path / "run")
     assert found.best_valid is not None

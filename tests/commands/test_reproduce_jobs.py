@@ -88,7 +88,7 @@ def test_trials_side_by_side_have_one_thread_each(
 
 
 def test_two_trials_are_never_told_of_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that the lines of two trials never run together."""
+    """The lines of two trials never run together."""
     played(monkeypatch, lambda one, asked: None)
     inside: list[str] = []
 
@@ -123,7 +123,7 @@ def test_a_signal_begins_no_further_trial(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_the_cpu_time_is_that_of_the_command_alone(tmp_path: Path) -> None:
-    """While another one works beside it, whose time is not added."""
+    """Another command works beside it, whose time is not added."""
     busy: list[float] = []
     quiet: list[float] = []
     long = Step("prepare", ("recipes", "validate"), tmp_path / "long")
@@ -178,7 +178,7 @@ def test_what_was_done_before_a_signal_reached_it_is_kept(tmp_path: Path) -> Non
 
 
 def test_updates_are_timed_by_one_call_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two would disturb each other, and write one file."""
+    """Two calls would disturb each other, and write one file."""
     at_once, most = 0, 0
 
     def time_it(timing: Timing, say: object, run: object) -> None:

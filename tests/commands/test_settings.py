@@ -42,14 +42,14 @@ class Inside(Settings):
     """A table inside."""
 
     width: int = Field(default=3, ge=1, le=9)
-    """How wide it is."""
+    """The width."""
 
 
 class Below(Settings):
     """Settings with a base."""
 
     kept: float = Field(default=0.5, gt=0.0)
-    """What ``kept`` means,
+    """The meaning of ``kept``,
     over two lines."""
 
 
@@ -60,7 +60,7 @@ class Own(Below):
     """
 
     flag: bool = False
-    """Whether."""
+    """A flag."""
     names: tuple[str, ...] = ()
     """A list."""
     programs: tuple[Literal["one", "other"], ...] = ()
@@ -74,7 +74,7 @@ class Own(Below):
     open: int | None = None
     """As many as there are, where it is unset."""
     inside: Inside = Inside(width=5)
-    """Its settings are told, and not this line."""
+    """Its settings are listed, and not this line."""
     only_with: ClassVar = {"flag": config.OnlyWith("kept", values=(1.0,))}
 
 
@@ -82,7 +82,7 @@ def test_a_setting_is_described_by_its_field() -> None:
     found = {setting.key: setting for setting in describe_settings(Own)}
     assert list(found) == ["kept", "flag", "names", "programs", "places", "number", "path", "open", "inside.width"]
     assert found["kept"] == Setting(
-        key="kept", type="number", range="above 0", default=0.5, meaning="What kept means, over two lines."
+        key="kept", type="number", range="above 0", default=0.5, meaning="The meaning of kept, over two lines."
     )
     assert (found["flag"].values, found["flag"].default_text) == ("true or false", "false")
     assert found["flag"].read_with == "kept=1.0"
@@ -92,9 +92,9 @@ def test_a_setting_is_described_by_its_field() -> None:
     assert (found["names"].values, found["names"].default_text) == ("list of texts", "[]")
     assert (found["path"].required, found["path"].default_text) == (True, "required")
     assert (found["open"].values, found["open"].default_text) == ("whole number", "unset")
-    assert found["flag"].told == "Whether. Read with kept=1.0 only."
+    assert found["flag"].told == "A flag. Read with kept=1.0 only."
     inner = found["inside.width"]
-    assert (inner.default, inner.values, inner.meaning) == (5, "whole number, 1 or more, 9 or less", "How wide it is.")
+    assert (inner.default, inner.values, inner.meaning) == (5, "whole number, 1 or more, 9 or less", "The width.")
     assert summary_of(Own) == "Settings of somebody's own."
 
 

@@ -35,7 +35,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 @pytest.fixture(scope="module")
 def run(place: Place) -> Path:
-    """Its output layer shares its vectors with the embedding, and it keeps a graph."""
+    """A run with a graph, whose output layer shares its vectors with the embedding."""
     train(place.table("sdlm", run__seed=7), place.folder / "sdlm")
     return place.folder / "sdlm"
 

@@ -29,7 +29,7 @@ TEXT = "我 吃 苹果 。\n\n人 买 橘子\n"
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its data were cut by the words of a lexicon."""
+    """A run whose data were cut by the words of a lexicon."""
     folder = tmp_path_factory.mktemp("tag")
     (folder / "lex.txt").write_text("".join(f"{word}\n义\n" for word in ("苹果", "电脑", "无名")), encoding="utf-8")
     place = Place(folder, segmenter="fmm", lexicon=f"list:{folder / 'lex.txt'}")

@@ -113,7 +113,7 @@ def test_a_signal_stops_a_process_with_75_and_a_checkpoint(
 def test_a_signal_in_a_step_stops_with_75_and_a_checkpoint(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
-    """As above, in this process and in a step that is known."""
+    """The signal comes in this process, in step 37."""
     step = Trainer._step
 
     def signalled(trainer: Trainer, *arguments: Any) -> None:
@@ -146,7 +146,7 @@ def test_a_kill_leaves_the_last_whole_checkpoint(place: Place, start: Start, tmp
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 @pytest.mark.parametrize("trial", range(8))
 def test_a_signal_at_any_moment(place: Place, start: Start, tmp_path: Path, number: signal.Signals, trial: int) -> None:
-    """From the first import on; before the signals are watched, the process just ends."""
+    """The signal may come from the first import on; before signals are watched, the process just ends."""
     source = random.Random(100 * int(number) + trial)
     out = tmp_path / "run"
     process = start(out, run__checkpoint_every=source.choice([0, 1, 7]))

@@ -97,7 +97,7 @@ def test_a_signal_ends_the_run_with_75_and_says_how_to_go_on(
 def test_a_second_signal_while_the_page_of_a_stopped_run_is_written_changes_nothing(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However late it comes: the checkpoint is there, and only the report is left to write."""
+    """The checkpoint is there already, and only the report is left to write."""
     monkeypatch.setattr("sememekit.signals.SAME_SIGNAL", -1.0)
     monkeypatch.setattr("sememekit.jobs.train.PAGE_EVERY", 1e9)
     out = tmp_path / "run"
@@ -121,7 +121,7 @@ def test_a_second_signal_while_the_page_of_a_stopped_run_is_written_changes_noth
 def test_commands_with_processes_ignore_signals_once_one_has_stopped_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    """What loaded torch takes some tenths of a second to end, after the last line is printed."""
+    """A process that loaded torch takes some tenths of a second to end after the last line is printed."""
     before = {number: signal.getsignal(number) for number in STOPPING}
 
     def stopped(*given: Any, **more: Any) -> SimpleNamespace:

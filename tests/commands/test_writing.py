@@ -195,7 +195,7 @@ def test_unknown_words_give_way_to_the_source(pairs: PairPlace, tmp_path: Path) 
 
 
 def test_eval_says_where_unknown_words_were_replaced(pairs: PairPlace, tmp_path: Path) -> None:
-    """Of a model that writes nothing but the unknown word: the share is that of what the search chose, under either rule."""
+    """The model writes nothing but the unknown word: under either rule, the share counts the words that the search chose."""
     train(pairs.table(schedule__epochs=1), tmp_path / "run")
     loaded = Run.open(tmp_path / "run")
     loaded.task.decoder.get_parameter("bias").data[loaded.vocabulary.unknown_id] = 90.0
@@ -219,7 +219,7 @@ def test_a_length_against_the_rules_of_the_data_is_refused_until_both_are_typed(
 
 
 def test_chinese_that_nothing_cut_is_told(headlines: Path, pairs: PairPlace, tmp_path: Path) -> None:
-    """Once, and with what helps: the data of the one run were cut, those of the other came with blanks."""
+    """One message names the remedy: the data of one run were cut, the data of the other came with blanks."""
     text = "我吃苹果人吃梨我买电脑"
     rows = {split: [(text, "我吃梨"), ("人吃梨", "吃梨")] for split in ("train", "valid", "test")}
     preprocess("tests.small_pairs:CharacterPairs", write_pairs(tmp_path / "text", rows), tmp_path / "data")

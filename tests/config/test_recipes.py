@@ -60,7 +60,7 @@ def test_a_recipe_merges_key_by_key_over_its_base(tmp_path: Path) -> None:
 
 
 def test_what_is_changed_in_a_recipe_reaches_no_later_one(tmp_path: Path) -> None:
-    """Its file is parsed once in a process."""
+    """The file of a recipe is parsed once in a process."""
     path = tmp_path / "mine.toml"
     path.write_text('[task]\nbatch_size = 4\n[run]\ntrack = ["a"]\n[row.other.task]\nbatch_size = 5\n', encoding="utf-8")
     for name, size in ((str(path), 4), (f"{path}:other", 5)):

@@ -93,7 +93,7 @@ def test_code_out_of_a_folder_is_trusted_by_name_or_in_all() -> None:
 
 
 def install(place: Path, name: str, group: str, points: dict[str, str]) -> None:
-    """What an installed package leaves for ``importlib.metadata``."""
+    """Write the files that an installed package leaves for ``importlib.metadata``."""
     info = place / f"{name}-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")

@@ -40,7 +40,7 @@ PAIRS = (
 
 
 def quoted(field: str) -> str:
-    """As a spreadsheet writes it."""
+    """Return a field as a spreadsheet writes it."""
     return '"' + field.replace('"', '""') + '"' if '"' in field else field
 
 

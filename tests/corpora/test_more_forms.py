@@ -1,4 +1,4 @@
-"""Forms of labelled texts and pairs as other people give them out, and what is said where something is missing."""
+"""Forms of labelled texts and pairs as other people give them out, and the messages where something is missing."""
 
 from __future__ import annotations
 

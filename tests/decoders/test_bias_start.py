@@ -39,7 +39,7 @@ def untrained(name: str, **settings: Any) -> Decoder:
 
 
 def counts() -> np.ndarray:
-    """Of the training text, which are not those of the vocabulary; a word that does not occur there among them."""
+    """Return counts of the training text, which differ from the counts of the vocabulary; one word has none."""
     return np.arange(len(small_vocabulary())) ** 2
 
 
@@ -76,7 +76,7 @@ def test_every_layer_with_biases_is_tried() -> None:
 
 
 def test_a_plan_holds_where_the_biases_start() -> None:
-    """By the optimiser, unless a recipe says it."""
+    """The optimiser decides the start, unless a recipe states it."""
     for name in LAYERS:
         decoder = {"decoder": {"name": name}}
         assert start_in(decoder) == "zero"

@@ -29,8 +29,8 @@ DRAWING = {
     "mos_sdlm": "as sdlm",
     "samples_until": "whether words are drawn still is a number of the checkpoint",
 }
-"""Those that none takes in training while words are drawn. The others are compiled for one length and refuse a second one: the
-number of distinct words is a size that is not known beforehand."""
+"""Layers that no compiler takes in training while words are drawn. The others are compiled for one length and refuse a second
+one: the number of distinct words is a size that is not known beforehand."""
 EACH_LENGTH = ("mos",)
 """Compiled for each length. The second length makes the length a variable for all others, and the third finds that graph."""
 
@@ -46,7 +46,7 @@ def _anew() -> Iterator[None]:
 
 
 def lengths_until_it_fails(decoder: Decoder) -> tuple[int, int]:
-    """For how many lengths in turn the compiled loss is that of eager, and how often it was compiled."""
+    """Return the number of lengths with equal compiled and eager losses, and the number of compilations."""
     counter = CompileCounter()
     compiled = torch.compile(decoder.nll, backend=counter, fullgraph=True)
     for done, length in enumerate(LENGTHS):

@@ -1,4 +1,4 @@
-"""What every output layer promises, over every output layer. A new one adds its cases here; see docs/adding-a-decoder.md."""
+"""The contract of output layers, tested on each. A new layer adds its cases here; see docs/adding-a-decoder.md."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_both_paths_have_the_same_gradients(case: Case) -> None:
 
 @each_case
 def test_several_words_a_context_in_several_calls(case: Case) -> None:
-    """Values and gradients are those of the gathered log-probabilities, a word asked for twice included."""
+    """Values and gradients equal the gathered log-probabilities, a word asked for twice included."""
     decoder, hidden = case.make(), contexts(7).requires_grad_(True)
     words = (torch.arange(7)[:, None] + torch.tensor([0, 3, 3])) % WORDS
     inputs, weight = [hidden, *decoder.parameters()], torch.arange(21.0).view(7, 3)

@@ -72,7 +72,7 @@ def test_a_mixture_of_softmaxes_breaks_the_rank_bound_that_a_mixture_of_contexts
 
 
 def test_the_shift_of_the_public_code_is_in_the_loss_of_training_alone() -> None:
-    """What is measured is a distribution, whose perplexity may stand beside others."""
+    """Evaluation measures a distribution, whose perplexity may stand beside others."""
     hidden, target = torch.randn(5, WIDTH, dtype=torch.float64), torch.zeros(5, dtype=torch.long)
     exact, shifted = make(MoS), make(MoS, log_shift=1e-3)
     torch.testing.assert_close(shifted.train().nll(hidden, target), -(exact.log_probs(hidden)[:, 0].exp() + 1e-3).log())

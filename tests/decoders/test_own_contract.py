@@ -22,7 +22,7 @@ from tests.small_run import Place
 
 
 class Kept(Softmax):
-    """One that keeps it."""
+    """An output layer that keeps its promise."""
 
 
 class Unnormalised(Softmax):
@@ -51,7 +51,7 @@ class Tuple(Softmax):
 
 
 class Shifted(Softmax):
-    """Its scores of some words are not those of all."""
+    """A softmax that scores chosen words differently."""
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
         return super().scores(hidden, words) + (0.0 if words is None else words.float())

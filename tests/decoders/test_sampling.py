@@ -94,7 +94,7 @@ def test_the_estimate_and_its_gradients_equal_the_twin(name: str, settings: dict
 
 @each_layer
 def test_the_estimated_normaliser_has_the_right_mean(name: str, settings: dict[str, Any]) -> None:
-    """Over every single draw with its probability, the mean of exp(nll) is that of the exact loss."""
+    """The mean of exp(nll) over all single draws, weighted by their probability, equals exp of the exact loss."""
     layer = make(name, settings, samples=1)
     hidden, target = contexts(5), torch.tensor([0, 2, 4, 6, 9])
     draws = [layer.sampler.arrange(target, torch.tensor([word])) for word in range(WORDS)]
@@ -130,7 +130,7 @@ def test_draws_come_from_torchs_generator_and_are_shared_by_the_batch(name: str,
 
 @each_layer
 def test_training_is_exact_after_the_first_cut_where_that_is_asked_for(name: str, settings: dict[str, Any]) -> None:
-    """And a checkpoint remembers it; a layer that draws to the end does not change."""
+    """A checkpoint remembers the cut; a layer that draws to the end does not change."""
     layer, hidden, target = make(name, settings, samples_until="first-cut"), contexts(7), torch.arange(7)
     other, exact = make(name, settings), make(name, settings).eval().nll(hidden, target)
     for each in (layer, other):

@@ -76,7 +76,7 @@ def test_far_scores_do_not_overflow() -> None:
 
 
 def test_sure_turns_have_the_loss_of_their_log_probability() -> None:
-    """Also where a score is above 20, to float64's precision, with its gradient."""
+    """Loss and gradient agree to float64's precision, also for a score above 20."""
     decoder = TreeHSM(TreeHSM.Settings(), Resources(WIDTH, Vocabulary.from_counts({"a": 2, "b": 1}))).double()
     with torch.no_grad():
         decoder.nodes.fill_(0.0)[:, 0] = 1.0

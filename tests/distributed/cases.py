@@ -29,11 +29,12 @@ EVERY_TERM: dict[str, Any] = {
     "task__shortest_chunk": 2,
     "optimizer__learning_rate": 1.0,
 }
-"""Of a language model: segments of random length, penalties, columns that no two or four processes can share evenly."""
+"""Settings of a language model: segments of random length, penalties, columns that no two or four processes can share
+evenly."""
 
 
 class NoFolder:
-    """In the place of a run folder: nothing that is written stays."""
+    """A stand-in for a run folder: nothing that is written stays."""
 
     def save(self, step: int, model: Any, trainer: Any, *, best: bool) -> str:
         with tempfile.TemporaryDirectory() as folder:
@@ -87,7 +88,7 @@ CASES: dict[str, Callable[[Places], dict[str, Any]]] = {
 
 
 def trainer_of(table: dict[str, Any], ranks: Ranks, dtype: torch.dtype = torch.float64, **run: Any) -> Trainer:
-    """A trainer of a plan without dropout but that of the plan, on the CPU."""
+    """A trainer of a plan without dropout but the plan's own, on the CPU."""
     plan = read_plan({**table, "run": {**table["run"], "report_every": 1, **run}}, "a test")
     data = data_of(plan)
     clusters = clusters_of(plan, data.vocabulary)
@@ -112,7 +113,7 @@ def weights_of(trainer: Trainer) -> dict[str, Tensor]:
 
 
 def outcome(trainer: Trainer, losses: list[float]) -> dict[str, Any]:
-    """What is compared: losses, weights, averages, and what validation found."""
+    """Return the values to compare: losses, weights, averages, and the results of validation."""
     weights = weights_of(trainer)
     with trainer.average.averaged_weights():
         weights |= {f"mean {name}": tensor for name, tensor in weights_of(trainer).items()}

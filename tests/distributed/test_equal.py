@@ -41,7 +41,7 @@ ANOTHER_ORDER = {
 
 
 class Trained:
-    """What several processes found."""
+    """The result of a training by several processes."""
 
     def __init__(self, folder: Path, size: int, cases: Sequence[str]) -> None:
         self.folder, self.size = folder, size
@@ -57,14 +57,14 @@ class Trained:
         self.found: dict[str, Any] = torch.load(folder / f"found-{size}.pt")
 
     def alone(self, name: str, until: int = STEPS, dtype: torch.dtype = torch.float64) -> dict[str, Any]:
-        """The same case in this process."""
+        """Return the outcome of the case in this process."""
         trainer = trainer_of(self.tables[name], ALONE, dtype)
         return outcome(trainer, go_on(trainer, until))
 
 
 @pytest.fixture(scope="module")
 def trainings(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int, bool], Trained]:
-    """By the number of processes, and whether every case is trained or only ``FEW``; each is trained once."""
+    """Return a function that trains every case or only ``FEW`` in a number of processes, each choice once."""
 
     @cache
     def train(size: int, every: bool) -> Trained:

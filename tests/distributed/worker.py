@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def everything(tables: dict[str, Any], cases: list[str], ranks: Ranks, folder: Path) -> dict[str, Any]:
-    """Some cases, what resuming finds, and what ranks tell each other."""
+    """Return the outcomes of some cases, of resumed trainings, and of exchanges between ranks."""
     found: dict[str, Any] = {}
     for name in cases:
         trainer = trainer_of(tables[name], ranks)
@@ -91,7 +91,7 @@ def everything(tables: dict[str, Any], cases: list[str], ranks: Ranks, folder: P
 
 
 def _gathered(ranks: Ranks) -> dict[str, Any]:
-    """What the ranks tell each other, of sizes that differ."""
+    """Exchange values of different sizes between the ranks, and return the results."""
     mine = torch.full((2, ranks.rank), float(ranks.rank))
     some = torch.ones(2, 3) * ranks.rank if ranks.rank == 1 else None
     large = torch.ones(1 << 20) * (ranks.rank + 1)

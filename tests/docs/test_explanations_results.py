@@ -1,4 +1,4 @@
-"""The tables of docs/results/sdlm-explanations.md are those of its record.
+"""The tables of docs/results/sdlm-explanations.md are equal to its record.
 
 ``python -m tests.docs.test_explanations_results REPORT`` makes the record of what ``eval RUN --explanations --json`` printed.
 """

@@ -1,4 +1,4 @@
-"""The figures of docs/results/growing.md are those of the reports beside it."""
+"""The figures of docs/results/growing.md are equal to the reports beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures on the pages of results are those of the JSON files, and tables.md names each claim and recipe of a table."""
+"""Figures on the pages of results are equal to the JSON files, and tables.md names each claim and recipe of a table."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_pages_have_the_effects_of_claims_with_their_signs(name: str, claim: str
 
 
 def measured(arm: str) -> list[dict[str, Any]]:
-    """What the trials of an arm measured, seed after seed."""
+    """Return the measurements of the trials of an arm, seed after seed."""
     paths = sorted((RESULTS / "claims").glob(f"{arm}-small-[0-9]-*.json"))
     return [json.loads(path.read_text(encoding="utf-8"))["measured"] for path in paths]
 

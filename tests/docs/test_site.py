@@ -144,7 +144,7 @@ def test_every_paper_has_a_page_with_the_verdicts_on_its_claims() -> None:
 
 
 def test_what_a_reader_copies_from_the_api_pages_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each use by itself, in an empty folder and without the names that doctests are given."""
+    """Each use runs alone, in an empty folder and without the names that doctests are given."""
     monkeypatch.chdir(tmp_path)
     pages, docstrings = hook("api_pages"), hook("docstrings")
     named = [
@@ -204,7 +204,7 @@ def test_lines_of_chinese_are_joined_outside_of_code() -> None:
 
 
 def build(config_file: Path, site: Path) -> subprocess.CompletedProcess[str]:
-    """Without ``--quiet``: with it mkdocs does not count warnings, and nothing is strict."""
+    """Build without ``--quiet``, under which mkdocs counts no warnings and nothing is strict."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", str(config_file), "-d", str(site)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)

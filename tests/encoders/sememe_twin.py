@@ -104,7 +104,7 @@ def gru_cell_step(layer: nn.Module, x: Tensor, pi: Tensor, h: Tensor) -> Tensor:
 
 
 def torch_lstm(layer: nn.LSTM) -> dict[str, nn.Linear]:
-    """Its two maps as ``part`` reads them."""
+    """Return the two maps of the layer as ``part`` reads them."""
     maps = {}
     for name, weight, bias in (("x", layer.weight_ih_l0, layer.bias_ih_l0), ("h", layer.weight_hh_l0, layer.bias_hh_l0)):
         maps[name] = nn.Linear(weight.shape[1], weight.shape[0], device="meta")
@@ -143,7 +143,7 @@ def one_step(encoder: LSTM | GRU, number: int, x: Tensor, pi: Tensor | None, own
 def read_slowly(
     encoder: LSTM | GRU, graph: SememeGraph, x: Tensor, tokens: Tensor, state: tuple[Tensor, ...]
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """What ``encoder(x, tokens, state)`` must be: outputs (T, B, H) and the state after the last step."""
+    """Return the expected ``encoder(x, tokens, state)``: outputs (T, B, H) and the state after the last step."""
     parts = encoder.states_per_layer
     hidden, states = [], []
     for row in range(x.shape[1]):

@@ -1,4 +1,4 @@
-"""What every encoder promises, over every encoder. A new one adds its cases here."""
+"""The contract of encoders, tested on each. A new encoder adds its cases here."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_two_halves_equal_the_whole(case: Case, cut: int) -> None:
 
 @from_left_to_right
 def test_selecting_states_commutes_with_stepping(case: Case) -> None:
-    """As a beam search needs: rows may be dropped, repeated and moved."""
+    """A beam search drops, repeats and moves rows."""
     encoder = case.make()
     x, tokens = inputs(1)
     state, chosen = warm_state(encoder), torch.tensor([2, 0, 0, 3, 2])
@@ -156,7 +156,7 @@ def test_selecting_states_commutes_with_stepping(case: Case) -> None:
 
 @from_left_to_right
 def test_the_two_parts_of_a_step_make_the_step(case: Case) -> None:
-    """As a lattice needs: several edges leave one state."""
+    """A lattice has several edges that leave one state."""
     encoder = case.make()
     x, tokens = inputs(3)
     state = warm_state(encoder)
@@ -261,7 +261,7 @@ def test_bfloat16_inputs_are_read_in_full_precision(case: Case) -> None:
 
 @both_ways
 def test_reading_both_ways_is_for_whole_sentences(case: Case) -> None:
-    """What comes later changes what was before; the end of the backward reading is the first word; there is no step."""
+    """Later words change the outputs before them; the backward reading ends at the first word; there is no step."""
     encoder = case.make()
     x, tokens = inputs()
     encoded = encoder(x, tokens, encoder.start(BATCH))

@@ -47,7 +47,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 @pytest.fixture(scope="module")
 def pieces(model: Path, tmp_path_factory: pytest.TempPathFactory, place: Place) -> PreparedData:
-    """The same text, cut by the tokenizer of the model."""
+    """Return the text as the tokenizer of the model cuts it."""
     out = tmp_path_factory.mktemp("pieces") / "data"
     preprocess("plain", place.text, out, PreprocessSettings(segmenter=f"hf:{model}", end_of_sentence=False))
     return PreparedData.open(out)
@@ -70,7 +70,7 @@ def read(encoder: Pretrained, tokens: Tensor, state: Any = None, lengths: Tensor
 
 
 def written_out(encoder: Pretrained, words: list[int], context: int, overlap: int) -> Tensor:
-    """(T, H) by the definition: each word by itself, with the pieces of its block up to its last one."""
+    """(T, H) by the definition: each word alone, with the pieces of its block up to its last one."""
     block: list[int] = []
     states = []
     for word in words:

@@ -52,7 +52,7 @@ def turned(x: Tensor, position: int) -> Tensor:
 
 
 def attended(block: TransformerBlock, past: list[tuple[Tensor, Tensor, Tensor]], query: Tensor) -> Tensor:
-    """Each head by itself over (weight, key, value) of the positions up to the query's."""
+    """Each head alone over (weight, key, value) of the positions up to the query's."""
     size = len(query) // block.num_heads
     found = []
     for head in range(block.num_heads):
@@ -88,7 +88,7 @@ def twin(encoder: Transformer, x: Tensor, state: State, row: int) -> Tensor:
     "settings", [{}, {"num_heads": 1, "context": 10, "feedforward_size": 3}, {"num_heads": 4, "context": 1}], ids=str
 )
 def test_it_is_what_the_equations_say(settings: dict[str, Any]) -> None:
-    """From the start of a text, and from a state in which positions are there by halves and not at all."""
+    """The states are the start of a text, and one in which positions are there by halves and not at all."""
     encoder, (x, tokens) = make(**settings), inputs()
     fresh = encoder.start(BATCH)
     generator = torch.Generator().manual_seed(7)
@@ -125,7 +125,7 @@ def test_layers_reach_their_number_of_windows_back_and_no_further() -> None:
 
 
 def test_at_the_start_there_is_nothing_to_attend_to() -> None:
-    """Not even zeros: the first word of a text has its own value, whatever the window is."""
+    """The first word of a text attends to no zeros either: its value does not depend on the window."""
     x, tokens = inputs(1)
     found = []
     for context in (1, 50):
@@ -151,7 +151,7 @@ def test_a_text_much_longer_than_the_window_is_finite_and_may_be_cut_anywhere() 
 
 
 def test_the_scale_of_word_vectors_does_not_matter() -> None:
-    """They are normalised at the entrance, up to the small number in the norm."""
+    """The encoder normalises them at the entrance, up to the small number in the norm."""
     encoder, (x, tokens) = make(), inputs()
     torch.nn.init.zeros_(encoder.input.bias)
     one, other = (encoder(scale * x, tokens, encoder.start(BATCH)).hidden for scale in (10.0, 1000.0))

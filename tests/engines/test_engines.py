@@ -1,4 +1,4 @@
-"""What every engine promises: results by index, errors as they were raised, and what a killed process costs."""
+"""The contract of engines: results by index, errors as they were raised, and the cost of a killed process."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def lines(path: Path) -> int:
 @pytest.mark.parametrize("name", sorted(ENGINES))
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot kill a process by SIGKILL")
 def test_a_killed_process_loses_no_finished_call(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dask gives the call to another worker; elsewhere the error is told, and a new engine goes on."""
+    """Dask gives the call to another worker; elsewhere the call ends with an error, and a new engine continues."""
     skip_without(name)
     if name == "slurm":  # submitit looks for the file of a lost job for 15 seconds: disks that machines share are slow
         monkeypatch.setattr("submitit.core.core.Job._results_timeout_s", 0)
@@ -94,7 +94,7 @@ def test_a_killed_process_loses_no_finished_call(name: str, tmp_path: Path, monk
 
 
 def test_a_scheduler_begins_beside_another_one(tmp_path: Path) -> None:
-    """Its pages take any free port, and without a warning."""
+    """The scheduler's pages take any free port, without a warning."""
     pytest.importorskip("distributed")
     with socket.socket() as taken:
         with suppress(OSError):  # another one listens there in truth
@@ -132,7 +132,7 @@ def test_one_worker_or_item_of_this_machine_needs_no_other_process(workers: int,
 def test_who_looks_or_has_two_items_works_elsewhere(
     items: list[int], looked: Callable[[], None] | None, tmp_path: Path
 ) -> None:
-    """Whoever looks can then stop a long call."""
+    """A caller that looks can then stop a long call."""
     with open_engine("local", 2, tmp_path) as engine:
         found = dict(engine.map(process_of, items, looked))
     assert len(found) == len(items)
@@ -173,7 +173,7 @@ def test_less_than_one_worker_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no such signals")
 def test_a_training_that_does_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else the command would wait for it for ever, or leave it behind."""
+    """The command would otherwise wait for it for ever, or leave it behind."""
     monkeypatch.setattr("sememekit.jobs.trainings.PATIENCE", 0.2)
     monkeypatch.setattr("sememekit.jobs.trainings.train_there", deaf)
     with Trainings("local", 1, tmp_path) as trainings:
@@ -197,7 +197,7 @@ def test_a_killed_process_of_this_machine_costs_its_own_call(tmp_path: Path) -> 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals cannot be held on this system")
 def test_a_process_of_this_machine_begins_with_signals_held(tmp_path: Path) -> None:
-    """Also the first, beside which the process begins that keeps count of what is shared."""
+    """The first process holds them, too; the process that counts what is shared begins beside it."""
     resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]
     with open_engine("local", 2, tmp_path) as engine:
         assert all(engine.submit(held).result() >= set(STOPPING) for _ in range(2))

@@ -73,7 +73,7 @@ class HereUntilStopped(Here):
 
 
 def deaf(table: object, ready: Path, *rest: object) -> None:
-    """Never ends by itself, nor by a signal that a process can catch."""
+    """Ignore the signals that a process can catch, and sleep."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     ready.touch()
     time.sleep(600)
@@ -89,7 +89,7 @@ def process_of(number: int) -> int:
 
 
 def wait_there(path: Path) -> None:
-    """Say which process this is, and never end by itself."""
+    """Write the number of this process into a file, and sleep."""
     written = path.with_suffix(".part")
     written.write_text(str(os.getpid()))
     written.replace(path)

@@ -41,7 +41,7 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command ended.
+    """The end of a command.
 
     Attributes:
         code: exit code; minus the number of the signal that ended it.
@@ -220,7 +220,7 @@ def _wait(child: int, seconds: int) -> int:
 
 
 def _run(command: Any, request: dict[str, Any], shared: mmap.mmap) -> None:
-    """The child: never returns."""
+    """Run a command line in the child, and never return."""
     code = 70
     try:
         for number, name in ((1, "out"), (2, "err")):

@@ -31,7 +31,7 @@ FITTED = ", checksums made to fit"
 TIED = ("vocabulary.tsv", "chunks.tsv", "graph.json", "lexicon.txt", "sentencepiece.model", "pieces.json")
 """Files with a fingerprint in another one, or in themselves, beside the checksum in a manifest."""
 ODD = ("a pipe", "a link to nothing", "a folder", "a link to itself")
-"""What may stand in the place of a file of a folder that a stranger packed."""
+"""Kinds of things in the place of a file of a folder that a stranger packed."""
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from sememekit.files import to_json
 
 def fit(folder: Path, but: Path | None = None) -> None:
     """Write every checksum below ``folder`` anew, the innermost first: of splits, metrics, snapshots, pointers, runs and pushed
-    runs. Fingerprints inside a file (of a vocabulary, of chunks, of a graph) stay: they say which files belong together. What
-    cannot be read any more stays as it is, and so does the file ``but`` if it lists checksums of others."""
+    runs. Fingerprints inside a file (of a vocabulary, of chunks, of a graph) stay: they say which files belong together. A
+    file that cannot be read any more stays as it is, and so does the file ``but`` if it lists checksums of others."""
     files = sorted(folder.rglob("*.json"), key=lambda path: (-len(path.parts), path.name != "trainer.json", path.as_posix()))
     for path in files:
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -30,7 +30,7 @@ def fit(folder: Path, but: Path | None = None) -> None:
 
 
 def sha256(*paths: Path) -> str:
-    """Of the bytes of files, one after the other."""
+    """Return the SHA-256 of the bytes of files, one after the other."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(path.read_bytes())
@@ -56,7 +56,7 @@ def _manifest(path: Path, found: Any) -> Any:
 
 
 def _seal(path: Path, found: Any) -> Any:
-    """Of a file that has its own checksum, such as a pointer or seeds.json."""
+    """Return ``found`` with its own checksum made anew, or None if it has none."""
     stated = found.pop("sha256", None)
     return None if stated is None else {**found, "sha256": hashlib.sha256(to_json(found)).hexdigest()}
 

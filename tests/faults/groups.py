@@ -1,7 +1,7 @@
 """SIGKILL to a command that trains in processes of its own, to all of them or to the first alone; then the command again.
 
 The moment is when so many files are in the output, drawn by number: it depends on no clock. Processes whose parent was killed
-end by themselves, and the command is repeated until they let go of the folder.
+end unasked, and the command is repeated until they let go of the folder.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def make_group(commands: Commands, folder: Path, kind: str) -> Group:
 
 
 def trials(commands: Commands, folder: Path, kind: str, number: int) -> Iterator[Point]:
-    """So many kills of a kind, of the group and of the first process in turns."""
+    """Yield the outcomes of ``number`` kills, alternately of the group and of the first process."""
     group, draw = make_group(commands, folder, kind), random.Random(kind)
     done = _begin(group.command)
     assert done.wait() == 0, kind

@@ -1,6 +1,6 @@
 """Hostile files in every place that takes a file: is anything imported or executed, and is the refusal a clean one?
 
-What would be executed is ``canary/fault_canary.py``: importing it leaves a trace, and so does calling its function.
+The code that would be executed is ``canary/fault_canary.py``: importing it leaves a trace, and so does calling its function.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Trial:
 
 
 def verdict_of(done: Outcome, *, executed: bool) -> str:
-    """What came of a command."""
+    """Return the verdict on a command."""
     return EXECUTED if executed else BUG if done.bug else TAKEN if done.code == 0 else REFUSED
 
 
@@ -71,7 +71,7 @@ def pickles() -> dict[str, bytes]:
 
 
 def texts() -> dict[str, bytes]:
-    """What is no pickle and hostile all the same."""
+    """Return hostile contents that are no pickles, by name."""
     return {
         "deep lists": b"[" * 200_000,
         "deep objects": b'{"format": 1, "a": ' + b'{"a":' * 50_000,
@@ -85,7 +85,7 @@ def texts() -> dict[str, bytes]:
 
 @dataclass(frozen=True)
 class Place:
-    """Somewhere that takes a file: the file, and the commands that read it."""
+    """A named file, and the commands that read it."""
 
     name: str
     file: Path

@@ -1,4 +1,4 @@
-"""SIGKILL before every file-system event of a command; then the command again. Is the result that of a quiet run?"""
+"""SIGKILL before every file-system event of a command; then the command again. Is the result equal to a quiet run's?"""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def reset(scene: Scene) -> None:
 
 
 def state_of(scene: Scene) -> Any:
-    """What ``out`` holds, or None when it holds nothing that can be read."""
+    """Return the state of ``out``, or None if it holds nothing that can be read."""
     try:
         return scene.state(scene.out) if scene.out.exists() else None
     except (OSError, ValueError, KeyError):

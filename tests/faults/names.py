@@ -19,7 +19,7 @@ from tests.faults.kill import write_attack
 from tests.faults.runs import World, put
 
 Edit = tuple[str, bytes]
-"""Where in a file, and the file with the name there."""
+"""The place in a file, and the file with the name there."""
 _READ = (".json", ".jsonl", ".toml")
 _TABLES = ("constraints",)
 """Tables whose keys are looked up as variants."""

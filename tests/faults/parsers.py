@@ -48,7 +48,7 @@ from tests.small_run import Place
 from tests.small_wordnet import write_wordnet
 
 Edit = tuple[str, float, float, int]
-"""What is done, where (0 to 1 of the file), how much (0 to 1), and with what (a number into ``NASTY``)."""
+"""Operation, place (0 to 1 of the file), amount (0 to 1), and bytes (a number into ``NASTY``)."""
 
 NASTY: tuple[bytes, ...] = (
     b"",
@@ -140,7 +140,7 @@ class Parser:
 
 
 def parsers() -> Iterator[Parser]:
-    """All of them."""
+    """Return all readers."""
     yield from _text_files()
     yield from _lists()
     yield from _folders()
@@ -386,6 +386,6 @@ def _cut(dataset: str, name: str) -> Callable[[Path], object]:
 
 
 def random_edits(source: random.Random) -> list[Edit]:
-    """As ``edits``, from a generator of our own: for thousands of mutants that need no shrinking."""
+    """Return edits like ``edits``, from a generator of our own: for thousands of mutants that need no shrinking."""
     many = 1 + source.randrange(3)
     return [(source.choice(OPERATIONS), source.random(), source.random(), source.randrange(len(NASTY))) for _ in range(many)]

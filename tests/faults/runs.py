@@ -184,7 +184,7 @@ _TIMES = re.compile(r'"(seconds|tokens_per_second|run)": ?("[^"]*"|[-+0-9.eE]+|n
 
 
 def shown(outcome: Outcome) -> str:
-    """What a command printed, without what depends on the clock."""
+    """Return the output of a command, without what depends on the clock."""
     return _TIMES.sub("", outcome.out)
 
 
@@ -196,7 +196,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def run_state(run: Path) -> dict[str, object]:
-    """What two runs must have in common to be the same bit by bit: both snapshots, the plan, the reports of epochs."""
+    """Return the parts that are equal in two equal runs: both snapshots, the plan, the reports of epochs."""
     found: dict[str, object] = {}
     pointer = json.loads((run / "checkpoints" / "pointer.json").read_bytes())
     found["pointer"] = sorted(pointer)  # a run at its end has neither snapshots being written nor some being removed

@@ -1,7 +1,8 @@
 """``python -m tests.faults.sabotage``: one guard after the other is taken out of the program. Which tests notice?
 
 The tests of this folder that should see it are called in a fork whose functions have the sabotage, and so have the commands
-that they run. Where they pass, the tests of its area run in a copy of the tree. What nothing sees is a hole in the tests.
+that they run. Where they pass, the tests of its area run in a copy of the tree. A sabotage that no test sees is a hole in
+the tests.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Sabotage(NamedTuple):
 
 
 def sabotages() -> list[Sabotage]:
-    """All of the table."""
+    """Return all sabotages of the table."""
     return [Sabotage(**one) for one in tomllib.loads(TABLE.read_text(encoding="utf-8"))["sabotage"]]
 
 
@@ -112,7 +113,7 @@ class Bench:
 
 
 def _parameters(test: Any) -> list[dict[str, Any]]:
-    """What ``pytest.mark.parametrize`` gives a test, once."""
+    """Return the arguments of each case of ``pytest.mark.parametrize``."""
     marks = [mark for mark in getattr(test, "pytestmark", []) if mark.name == "parametrize"]
     if not marks:
         return [{}]
@@ -137,7 +138,7 @@ def area_notices(sabotage: Sabotage) -> bool:
 
 
 def main() -> int:
-    """Do all, or those that are named, and print a line for each and the sums."""
+    """Run all sabotages, or the named ones, and print a line for each and the sums."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.sabotage", description=__doc__)
     parser.add_argument("--only", nargs="*", default=[], metavar="TEXT", help="only those whose name holds such a text")
     parser.add_argument("--here", action="store_true", help="ask the tests of this folder alone")

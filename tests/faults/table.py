@@ -1,4 +1,4 @@
-"""What the faults came to, as a table in Markdown, and the parts that are run."""
+"""The results of the faults as a table in Markdown, and the parts that are run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MUTANTS, FEWER = 1000, 100
 NAMED = ("sdlm", "nli", "lattice")
 """Kinds of runs whose files differ in what they name."""
 KILLS = 4
-"""Of a command that trains in processes of its own."""
+"""Kills of a command that trains in processes of its own."""
 CRASHED = "tracebacks"
 NOT_RUN = "ended by an error of the harness"
 
@@ -49,18 +49,18 @@ class Row:
 
     @property
     def faults(self) -> int:
-        """Trials that must not be."""
+        """Number of trials with a verdict that must not occur."""
         return sum(self.counts[verdict] for verdict in self.bad)
 
     def add(self, verdict: str, detail: object) -> None:
-        """One trial."""
+        """Count a trial."""
         self.counts[verdict] += 1
         if verdict in self.bad:
             self.details.append(f"{verdict}: {detail}")
 
 
 Part = tuple[str, str]
-"""Which part, and which piece of it."""
+"""The name of a part, and of a piece of it."""
 
 
 def all_parts() -> list[Part]:
@@ -150,7 +150,7 @@ def _fuzz(name: str, commands: Commands, folder: Path, every: int) -> Iterable[R
 
 
 def crash(read: Callable[[], object]) -> str:
-    """Read; what it raised and where in the package, if that is no error of ours."""
+    """Read, and return an error that is not ours with its place in the package; empty without one."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -175,7 +175,7 @@ _RUN = {"kill": _kill, "corrupt": _corrupt, "hostile": _hostile, "names": _names
 
 
 def markdown(rows: Iterable[Row]) -> str:
-    """The table; what must not be is in bold."""
+    """Return the table, with verdicts that must not occur in bold."""
     lines = ["| what | trials | result |", "|---|---|---|"]
     total: Counter[str] = Counter()
     for row in rows:

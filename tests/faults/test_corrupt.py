@@ -1,4 +1,4 @@
-"""Damaged files of a run with sememes: those whose damage was once not seen, and a sample. ``make faults`` has more."""
+"""Damaged files of a run with sememes: damages that once were overlooked, and a sample. ``make faults`` has more."""
 
 from __future__ import annotations
 

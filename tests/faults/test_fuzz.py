@@ -36,7 +36,7 @@ def test_every_reader_reads_its_own_file(readers: dict[str, tuple[Parser, Path, 
 
 
 def crashes(parser: Parser, folder: Path, data: bytes, examples: int) -> list[str]:
-    """What mutants came to that is neither a value nor an error of ours."""
+    """Return the outcomes of mutants that are neither a value nor an error of ours."""
     found = []
 
     @settings(max_examples=examples, derandomize=True, database=None, suppress_health_check=list(HealthCheck))

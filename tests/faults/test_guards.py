@@ -1,4 +1,4 @@
-"""Guards that a sabotage showed no other test of this folder to see, each asked by itself; and the table of sabotages."""
+"""Guards that a sabotage showed no other test of this folder to see, each asked alone; and the table of sabotages."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def some(events: int) -> Iterable[int]:
 
 
 def middle(events: int) -> Iterable[int]:
-    """Begun, half done, nearly done."""
+    """Return an early, a middle and a late event."""
     return sorted({1, events // 2, events - 1} - {0})
 
 
@@ -31,7 +31,7 @@ def wrong(commands: Commands, folder: Path, piece: str, scene: str, chosen: obje
 
 def test_a_killed_training_resumes_with_the_same_bits(commands: Commands, tmp_path: Path) -> None:
     def around(events: int) -> Iterable[int]:
-        """Also in the last snapshot, whose epoch is reported already."""
+        """Add events in the last snapshot, whose epoch is reported already."""
         return sorted({*middle(events), *range(events - 10, events, 4)})
 
     assert wrong(commands, tmp_path / "s", "train", "train", around) == []

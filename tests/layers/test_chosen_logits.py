@@ -22,7 +22,7 @@ def parts() -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
 
 
 def value(logits: Tensor, normaliser: Tensor, weights: Tensor) -> Tensor:
-    """Something in which logits and normalisers have gradients of their own."""
+    """Return a number in which logits and normalisers have gradients of their own."""
     return (torch.cat([logits, normaliser[:, None]], dim=1).square() * weights).sum()
 
 
@@ -30,7 +30,7 @@ def value(logits: Tensor, normaliser: Tensor, weights: Tensor) -> Tensor:
 @pytest.mark.parametrize("kept_bytes", [0, 5 * WORDS * 8, 1 << 20])
 @pytest.mark.parametrize("biased", [True, False])
 def test_values_and_gradients(monkeypatch: pytest.MonkeyPatch, way: str, kept_bytes: int, biased: bool) -> None:
-    """Return whether probabilities are kept, computed again, or some of each; pools of four rows."""
+    """Probabilities are kept, computed again, or some of each, in pools of four rows."""
     monkeypatch.setattr(chosen_logits, "_POOL_ROWS", 4)
     monkeypatch.setattr(chosen_logits, "_BLOCK", 4)
     rows, words, bias, targets, weights = parts()

@@ -117,7 +117,7 @@ def test_groups_may_change_before_the_backward_pass() -> None:
 def test_groups_are_padded_where_that_pays(
     monkeypatch: pytest.MonkeyPatch, device: str, sizes: list[int], by_group: bool
 ) -> None:
-    """Elsewhere than on the CPU, unless the largest group has over eight times the mean size."""
+    """Groups are padded on devices other than the CPU, unless the largest has over eight times the mean size."""
     module: Any = sys.modules["sememekit.layers.grouped_cross_entropy"]
     monkeypatch.setattr(module, "_in_padded_blocks", lambda *given: "padded")
     monkeypatch.setattr(module._GroupByGroup, "apply", lambda *given: "one by one")

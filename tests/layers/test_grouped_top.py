@@ -32,7 +32,7 @@ def make(sharpness: float) -> tuple[Tensor, Tensor, Tensor, Tensor, Groups]:
 def test_they_are_those_of_the_whole_distribution(
     sharpness: float, count: int, few_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Group by group to the end, and with the unsure rows at once."""
+    """The search goes group by group to the end, or takes the unsure rows at once."""
     module = sys.modules["sememekit.layers.grouped_topk"]
     monkeypatch.setattr(module, "FEW_ROWS", few_rows)
     monkeypatch.setattr(module, "PATIENCE", 4)
@@ -75,7 +75,7 @@ def test_the_quicker_way_is_taken(num_rows: int, num_items: int, size: int, num_
 
 
 def test_groups_that_cannot_hold_one_are_not_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their vectors may be anything."""
+    """The vectors of such groups may be anything."""
     monkeypatch.setattr(sys.modules["sememekit.layers.grouped_topk"], "_at_once_is_quicker", lambda *given: False)
     rows, items, bias, among, groups = make(0.0)
     among = torch.full_like(among, -30.0)

@@ -20,7 +20,7 @@ def draw(*shapes: tuple[int, ...], seed: int = 1) -> list[Tensor]:
 
 
 def lstm_inputs(added: bool, output: bool) -> tuple[list[Tensor], list[Tensor | None]]:
-    """What is always there: ready gates, U, h, c; and the two sources, or None."""
+    """Return ready gates, U, h and c, which each scan has, and two sources, or None."""
     width = (5 if output else 4) * SIZE
     own = draw((STEPS, BATCH, width), (width, SIZE), (BATCH, SIZE), (BATCH, SIZE))
     sources = draw((STEPS, BATCH, SIZE), (STEPS, BATCH, SIZE), seed=2)
@@ -48,7 +48,7 @@ def test_an_lstm_scan_is_the_loop(added: bool, output: bool, masked: bool) -> No
 @pytest.mark.parametrize(("added", "output", "masked"), LSTM_FORMS)
 @pytest.mark.parametrize("used", [(0,), (1,), (0, 1)])
 def test_the_gradients_of_an_lstm_scan(added: bool, output: bool, masked: bool, used: tuple[int, ...]) -> None:
-    """Also where the loss is of outputs alone, or of cell states alone."""
+    """The loss may be of outputs alone, or of cell states alone."""
     own, (more, second) = lstm_inputs(added, output)
     mask = MASK if masked else None
 

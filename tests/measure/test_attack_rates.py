@@ -140,7 +140,7 @@ def test_paired_differences_use_what_both_sides_have() -> None:
 
 
 def test_draws_without_anything_to_divide_by_are_left_out() -> None:
-    """Of a million examples ten count, and one draw in 22,000 has none of them."""
+    """Ten of a million examples count, and one draw in 22,000 has none of them."""
     counted = np.zeros(1_000_000)
     counted[::100_000] = 1.0
     found = ratio_interval(counted, counted, resamples=1)

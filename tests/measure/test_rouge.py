@@ -82,7 +82,7 @@ def test_not_knowing_a_word_earns_nothing(mask: str) -> None:
 @pytest.mark.parametrize("mask", ["<unk>", "UNK"])
 @pytest.mark.parametrize("settings", [WORDS, RougeSettings(tokenizer="white space"), CHARACTERS])
 def test_not_knowing_a_word_earns_nothing_where_the_cap_cuts_it(mask: str, settings: RougeSettings) -> None:
-    """At each place: one unit that matches nothing, and what follows stays behind the cap."""
+    """The cap cuts at each place: one unit matches nothing, and what follows stays behind the cap."""
     parts = [mask[:size] for size in range(1, len(mask) + 1)]
     reference = " ".join(["x", *parts, "U.S.", "y", *(unit for part in parts for unit in part)])
     if settings.unit == "character":
@@ -134,7 +134,7 @@ def test_the_signature_names_everything() -> None:
 
 @pytest.mark.parametrize("score", [rouge, lambda texts, references: dialogue_bleu([[text] for text in texts], references)])
 def test_the_signature_names_what_is_scored_against(score: Any) -> None:
-    """Not the texts of a system; the references, each in its place."""
+    """The references count, each in its place; the texts of a system do not."""
     base = score(["a", "b"], [["a"], ["b", "c"]]).signature
     assert f"|references:{digest_of([('a',), ('b', 'c')])}|" in base
     assert score(["x", "y"], [["a"], ["b", "c"]]).signature == base

@@ -25,7 +25,7 @@ EACH_LENGTH = ("SememeLSTM", "SememeGRU", "MogrifierLSTM", "AWDLSTM", "MixtureOf
 
 @pytest.fixture(autouse=True)
 def _anew() -> Iterator[None]:
-    """torch's own LSTM, below AWDLSTM, needs ``allow_rnn``, and no backend that traces gradients takes that of oneDNN."""
+    """torch's own LSTM, below AWDLSTM, needs ``allow_rnn``, and no backend that traces gradients takes the LSTM of oneDNN."""
     torch._dynamo.reset()
     with torch._dynamo.config.patch(allow_rnn=True), torch.backends.mkldnn.flags(enabled=False):
         yield
@@ -82,7 +82,7 @@ def test_batches_of_other_lengths_are_compiled_once_more_and_no_further(case: Ca
 
 
 class LogProb(nn.Module):
-    """What somebody would export to serve a model."""
+    """A module that a user would export to serve a model."""
 
     def __init__(self, layer: Any) -> None:
         super().__init__()
@@ -133,7 +133,7 @@ def test_a_compiled_graph_draws_no_senses() -> None:
 
 @pytest.mark.slow
 def test_compiled_statistics_of_clusters() -> None:
-    """They are those of eager, but for word 0 in a batch with ignored targets."""
+    """The statistics equal eager's, but for word 0 in a batch with ignored targets."""
     torch.manual_seed(0)
     layer = SelfOrganizedSoftmax(WIDTH, COUNTS, gamma=3.0, frequency_budget=0.5)
     other = SelfOrganizedSoftmax(WIDTH, COUNTS, gamma=3.0, frequency_budget=0.5)

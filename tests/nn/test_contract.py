@@ -1,4 +1,4 @@
-"""What every module of ``sememekit.nn`` promises, whatever the order of the ids."""
+"""The contract of every module of ``sememekit.nn``, whatever the order of the ids."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_module_is_stored_whole(case: Case) -> None:
 
 
 OTHER_SENSES = [[[0, 1], [3]], [[1]], [], [[2], [3, 0]], [[2, 3]], [[5]], [[1, 2, 3]]]
-"""Sememes 2 and 3 of the first words changed places: all shapes are those of SENSES."""
+"""Sememes 2 and 3 of the first words changed places: all shapes are as in ``SENSES``."""
 OF_OTHERS: list[tuple[OutputLayer, OutputLayer, OutputLayer]] = [
     (kind(WIDTH, *given), kind(WIDTH, *given), kind(WIDTH, *other))
     for kind, given, other in (

@@ -24,7 +24,7 @@ def garbage(tensor: Tensor, device: str = "cpu") -> Tensor:
 
 
 def values(case: Case, module: nn.Module) -> list[Tensor]:
-    """What the module answers in evaluation, and in training from the same seed, with the gradients."""
+    """Return the module's answers in evaluation, and in training from the same seed, with the gradients."""
     found = []
     for training in (False, True):
         module.train(training)
@@ -67,7 +67,7 @@ def test_a_module_whose_memory_is_exchanged_takes_a_state_dict(case: Case) -> No
 
 @pytest.mark.parametrize("case", ALL, ids=str)
 def test_a_loader_may_put_tensors_in_the_place_of_buffers(case: Case) -> None:
-    """As transformers does: what the file holds is set first, then fresh memory for every buffer that no file holds."""
+    """``transformers`` sets what the file holds first, then fresh memory for every buffer that no file holds."""
     module = case.build()
     state = {name: tensor.clone() for name, tensor in module.state_dict().items()}
     expected = values(case, module)

@@ -76,7 +76,7 @@ def test_words_of_any_whole_dtype(kind: Any, dtype: torch.dtype, settings: dict[
 
 @each_encoder
 def test_words_and_sememes_out_of_range_are_refused(kind: Any) -> None:
-    """Behind the V words there are further ones inside, for sememes that no word has."""
+    """The module has further rows behind the V words, for sememes that no word has."""
     encoder, x = kind(5, WIDTH, SENSES, num_sememes=9), contexts(4, 3, width=5)
     assert len(encoder.encoder.sememes.set_of_word) > WORDS
     for wrong in (-1, WORDS):

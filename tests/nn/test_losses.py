@@ -1,4 +1,4 @@
-"""Losses as those of torch, where the layer goes, and the vocabularies of tokenizers."""
+"""Losses like torch's, where the layer goes, and the vocabularies of tokenizers."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_module_goes_where_it_is_asked_to(make: Any) -> None:
 
 
 class Tokenizer:
-    """As those of ``transformers`` answer."""
+    """A tokenizer with the interface of ``transformers``."""
 
     def __init__(self, tokens: list[str]) -> None:
         self.tokens = tokens

@@ -31,7 +31,7 @@ def table(tmp_path: Path) -> dict[str, Any]:
 
 
 class Model:
-    """What scikit-learn's classifiers are to us."""
+    """A classifier with the interface of scikit-learn."""
 
     def __init__(self) -> None:
         self.classes_ = np.array(LABELS)

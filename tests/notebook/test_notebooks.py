@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)*")
 
 
 def outputs(notebook: dict[str, Any]) -> Iterator[str]:
-    """What is printed, and the last values as text."""
+    """Yield the printed text, and the last values as text."""
     for cell in notebook["cells"]:
         for output in cell.get("outputs", ()):
             yield "".join(output.get("text") or output["data"]["text/plain"])

@@ -91,7 +91,7 @@ def test_chinese_without_blanks_is_not_taken_for_one_word(run: Run) -> None:
 
 
 def test_chinese_that_is_read_as_unknown_is_told_as_the_commands_tell_it(run: Run, folders: Path) -> None:
-    """By one warning, which the command line prints as a remark."""
+    """Python gives one warning, which the command line prints as a remark."""
     raw, told = "我吃苹果我吃苹果", "Chinese without blanks was read as one <unk>, such as '我吃苹果我吃苹果'; "
     writer = load_run(folders / "headlines", device="cpu")
     for asked, advice in (
@@ -251,7 +251,7 @@ def test_what_is_no_text_is_told_with_what_is_taken(run: Run, folders: Path) -> 
 
 
 def test_arguments_are_checked_as_settings_are(run: Run, folders: Path) -> None:
-    """Python's own errors compare a string with a number; an option of another kind of run is told with those of this one."""
+    """Python's own errors compare a string with a number; an error for a wrong option lists this run's options."""
     reviews, writer = (load_run(folders / name, device="cpu") for name in ("reviews", "headlines"))
     lattice = load_run(folders / "characters" / "lattice", device="cpu")
     for asked, told in (

@@ -23,7 +23,7 @@ SUCCEEDED, SEARCHING = "succeeded", "searching"
 
 @dataclass(frozen=True)
 class Text:
-    """What of an ``AttackedText`` is used."""
+    """The part of an ``AttackedText`` that is used."""
 
     words: list[str]
     attack_attrs: dict[str, Any] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Result:
 
 
 class WordSwap:
-    """Can be made as it is; ``_get_replacement_words`` is a subclass's."""
+    """A class that can be made as it is; a subclass has ``_get_replacement_words``."""
 
     def _get_transformations(self, text: Text, indices: Sequence[int]) -> list[Text]:
         return [text.replace_word_at_index(i, new) for i in indices for new in self._get_replacement_words(text.words[i])]
@@ -64,7 +64,7 @@ class SearchMethod:
 
 
 class Harness:
-    """What ``textattack.Attack`` gives a search, for one text and the true label ``gold``."""
+    """The methods that ``textattack.Attack`` gives a search, for one text and the true label ``gold``."""
 
     def __init__(self, swap: Any, method: Any, gold: str, forbidden: str = "", budget: int = 10**6, most: int = 10**6) -> None:
         self.swap, self.method, self.gold, self.budget = swap, method, LABELS.index(gold), budget

@@ -1,4 +1,4 @@
-"""``preprocess --column``: one text of each example as running text; and raw Chinese in examples is told."""
+"""``preprocess --column``: one text of each example as running text; and raw Chinese in examples is reported."""
 
 from __future__ import annotations
 

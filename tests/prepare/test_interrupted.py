@@ -1,4 +1,4 @@
-"""What a killed ``preprocess``, a lost page of the disk and a small file of much text must not do."""
+"""``preprocess`` survives a kill, a page that the disk lost and a small file of much text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns, tags, trees and numbers that are read as words are told, with a command that takes the text out."""
+"""Columns, tags, trees and numbers that are read as words are reported, with a command that takes the text out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A corpus in many files: packed, in columns, behind fsspec; read side by side, and gone on with after a kill."""
+"""A corpus in many files: packed, in columns, behind fsspec; read side by side, and continued after a kill."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """What one plain file of all the lines gives."""
+    """Return the prepared files of one plain file with all the lines."""
     folder = tmp_path_factory.mktemp("whole")
     write_batch(folder / "whole.txt", [line for batch in BATCHES for line in batch])
     preprocess("plain", folder / "whole.txt", folder / "out")

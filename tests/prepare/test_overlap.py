@@ -1,4 +1,4 @@
-"""What held-out text has in common with train, against sets of tuples."""
+"""The overlap of held-out text with train, against sets of tuples."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ngrams(data: PreparedData, split: str) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize("at_once", [7, 1 << 20])
 def test_ngrams_are_those_of_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
-    """Also across the borders of blocks."""
+    """N-grams may cross the borders of blocks."""
     monkeypatch.setattr(overlap, "_TOKENS_AT_ONCE", at_once)
     preprocess("plain", write_text(tmp_path / "text", 12), tmp_path / "data")
     data = PreparedData.open(tmp_path / "data")

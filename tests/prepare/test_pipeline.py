@@ -96,7 +96,7 @@ def test_another_seed_divides_otherwise(text: Path, expected: dict[str, str], tm
 
 
 class Watch:
-    """A progress callback that notes what it is told and stops the run at one place."""
+    """A progress callback that notes its arguments and stops the run at one place."""
 
     def __init__(self, stop: tuple[str, int] | None = None) -> None:
         self.stop = stop

@@ -1,4 +1,4 @@
-"""Which files a place has, and which split each is: by options, by their names, or by nothing."""
+"""The files of a place and the split of each: by options, by their names, or by division."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.prepare.batches import BATCHES, write_batch
 
 
 def test_a_test_set_alone_takes_the_words_of_other_data(tmp_path: Path) -> None:
-    """Named as such, or as a folder has it; a file that is no split is divided, and the command says so."""
+    """A test set is named as such, or lies in a folder; a file that is no split is divided, and the command says so."""
     write_batch(tmp_path / "all.txt", BATCHES[0])
     preprocess("plain", tmp_path / "all.txt", tmp_path / "data", PreprocessSettings(min_count=1))
     (tmp_path / "other").mkdir()

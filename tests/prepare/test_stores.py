@@ -1,4 +1,4 @@
-"""Places of files that are not there, stores that fail, packages that are missing: each is told with what to do."""
+"""Places of files that are not there, stores that fail, packages that are missing: each error has the remedy."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_folder_without_text_says_which_names_are_looked_for(names: Sequence[s
 
 
 class StoreError(Exception):
-    """As stores have them: no OSError."""
+    """An error of a store, which is no OSError."""
 
 
 class Broken(io.BytesIO):
@@ -75,7 +75,7 @@ def test_what_a_store_says_is_told(place: str, message: str, tmp_path: Path) -> 
     fsspec = pytest.importorskip("fsspec")
 
     class Store(fsspec.AbstractFileSystem):  # type: ignore[misc, name-defined]
-        """Fails when it is asked for its files, or when they are read."""
+        """A store that fails when it is asked for its files, or when they are read."""
 
         protocol = "store"
 

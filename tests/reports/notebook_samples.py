@@ -1,4 +1,4 @@
-"""What a notebook shows of made-up records: the tables of ``Run`` and of ``AttackResult``, without a model."""
+"""Notebook views of made-up records: the tables of ``Run`` and of ``AttackResult``, without a model."""
 
 from __future__ import annotations
 

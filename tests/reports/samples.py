@@ -45,7 +45,7 @@ from sememekit.reports import pages as templates
 
 R = TypeVar("R", bound=BaseModel)
 _TIMES: Counter[str] = Counter()
-"""How often each field was filled: its numbers are those of its name, so that no other field moves them, and hardly two are
+"""Number of times each field was filled. Its numbers follow from its name, so that no other field moves them; hardly two are
 equal, so that a figure of a page tells which field it shows."""
 LONG = "Donaudampfschifffahrtsgesellschaft"
 WORDS = ("中华人民共和国", LONG, "上海", "Donaukanal", "internationalization", "一九九七年")
@@ -57,8 +57,8 @@ def fresh() -> None:
 
 
 def filled(kind: type[R], *, many: int = 6, bare: bool = False, **given: Any) -> R:
-    """A record of a class with every field filled, but for those given; lists of ``many`` items. What may be lacking is
-    lacking in a ``bare`` one.
+    """A record of a class with every field filled, but for those given; lists of ``many`` items. Fields that
+    may be lacking are lacking in a ``bare`` one.
     """
     fields = kind.model_fields.items()
     return kind(

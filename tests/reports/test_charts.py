@@ -139,7 +139,7 @@ def test_a_long_or_narrow_axis_has_fewer_numbers(reach: tuple[float, float], sca
 
 
 def test_names_are_at_the_ends_of_their_lines_and_apart() -> None:
-    """On a wide screen; a heatmap is the same on every screen."""
+    """Names stand there on a wide screen; a heatmap is the same on every screen."""
     ends = {"upper": 290.0, "near": 286.0, "lower": 50.0}
     html = chart(Curves("t", "x", "y", tuple(Line(name, ((1.0, 300.0), (2.0, end))) for name, end in ends.items())))
     wide = html.partition('class="chart slim"')[0]

@@ -1,6 +1,6 @@
 """Every chart of every report: its words and points, and where each part of it is drawn; ``drawings.txt`` has them.
 
-The records are those of ``samples``. After a change of a chart, write the file anew and read the difference:
+The records come from ``samples``. After a change of a chart, write the file anew and read the difference:
 
     python -m tests.reports.test_drawings
 """

@@ -30,7 +30,7 @@ SKIPPED = ("style", "script", "svg", "title")
 HEADINGS = ("h1", "h2", "h3", "h4", "caption", "summary")
 BLOCKS = (*HEADINGS, "p", "li", "div", "table", "figcaption", "section", "details", "dt", "dd")
 MADE_UP = re.compile(r"[^\x00-\x7f]+|Donau\w+|internationalization")
-"""What the samples put in the place of names and words."""
+"""Text that the samples put in the place of names and words."""
 
 
 class Texts(HTMLParser):

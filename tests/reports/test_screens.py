@@ -17,7 +17,7 @@ from tests.reports.samples import pages
 PHONE, DESKTOP, PAPER = 400, 1280, 680
 """Widths in pixels; an A4 page between margins of 15 mm is 680 wide."""
 PRINTED = {"@media print": "@media all", "@media screen": "@media not all"}
-"""What makes a browser show on a screen what it would print."""
+"""Replacements with which a browser shows on a screen what it would print."""
 MEASURE = """
 const measured = frame => {
   const page = frame.contentDocument, root = page.documentElement, shown = element => element.getBoundingClientRect().width > 0;
@@ -50,7 +50,7 @@ pytestmark = pytest.mark.skipif(BROWSER is None, reason=MISSING)
 
 
 def measured(shown: dict[str, str], width: int, folder: Path) -> dict[str, Any]:
-    """What a browser says of each page in a window so wide. A frame has its own width for the rules of a style sheet."""
+    """Return a browser's measurements of each page in a frame of this width, which its style sheets see as the window's."""
     (folder / "all.html").write_text(f"{frames(shown, width)}<script>{MEASURE}</script>", encoding="utf-8")
     printed = browse(folder / "all.html", folder / "profile", "--dump-dom")
     found = re.search(r'<pre id="found">(.*?)</pre>', printed, re.DOTALL)

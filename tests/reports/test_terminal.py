@@ -1,6 +1,6 @@
 """Every line of every report as a terminal shows it, with tables for papers and for spreadsheets: ``terminal.txt`` has them.
 
-The records are those of ``samples``, once with every field and once without what may be lacking. After a change of a report,
+The records come from ``samples``, once with every field and once without what may be lacking. After a change of a report,
 write the file anew and read the difference before it is accepted:
 
     python -m tests.reports.test_terminal

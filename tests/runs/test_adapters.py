@@ -31,7 +31,7 @@ GOLD = [label for _, label in TEXTS]
 
 
 class Model:
-    """What scikit-learn's classifiers are to us; it can be pickled."""
+    """A classifier with the interface of scikit-learn; it can be pickled."""
 
     def __init__(self) -> None:
         self.classes_ = np.array(LABELS)
@@ -135,7 +135,7 @@ def test_a_pipeline_answers_as_its_folder_does(folder: Path) -> None:
 
 
 def test_an_attack_on_a_folder_resumes_without_code(folder: Path, tmp_path: Path) -> None:
-    """Its name has a colon, and is no code that must be trusted."""
+    """The victim's name has a colon, and is no code that must be trusted."""
     table, data = tmp_path / "t.json", tmp_path / "d.tsv"
     table.write_text(json.dumps({"good": ["old", "film"], "man": ["film", "old"], "film": ["man"]}), encoding="utf-8")
     texts = ["a good man is in the film", "an old film of a man"]

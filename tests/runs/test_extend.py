@@ -298,7 +298,7 @@ def test_an_extended_run_is_trained_on_with_its_words(some: Place, words: Path, 
 
 
 def test_new_words_have_no_training_count(words: Path, tmp_path: Path) -> None:
-    """The vocabulary is that of a larger text, so the run keeps the counts of its own."""
+    """The vocabulary comes from a larger text, so the run keeps the counts of its own."""
     whole = Place(tmp_path / "whole", max_vocabulary=8)
     part = tmp_path / "part.txt"
     part.write_text("".join((whole.text / "train.txt").read_text("utf-8").splitlines(True)[:40]), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a run says of the machine that trained it."""
+"""A run describes the machine that trained it."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def test_a_wider_beam_finds_what_a_narrow_one_misses() -> None:
 
 
 def test_a_sure_long_text_is_waited_for() -> None:
-    """At each word the end comes second, so that K texts have ended long before the sure one does."""
+    """The end comes second at each word, so that K texts have ended long before the sure one does."""
     toy, sure = Toy(1, sharpness=0.0), (2, 3, 4, 4, 3, 2, END)
     toy.table[..., END] = 2.0
     for before, last, word in zip((BEGIN, BEGIN, *sure), (BEGIN, *sure), sure, strict=False):

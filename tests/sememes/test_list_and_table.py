@@ -1,4 +1,4 @@
-"""Lists and tables that people write themselves: what is read, what broken ones get, and what is told of doubtful sememes."""
+"""Lists and tables that people write themselves: what is read, what broken ones get, and warnings about doubtful sememes."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_broken_list(tmp_path: Path, text: str, message: str) -> None:
     ],
 )
 def test_sememes_that_were_hardly_meant_are_told(tmp_path: Path, sememes: str, told: str) -> None:
-    """They were read as one sememe of a strange name, or as none."""
+    """The row was read as one sememe of a strange name, or as none."""
     lines = f"红\n颜色\n苹果\n{sememes}\n"
     with pytest.warns(RunWarning, match=rf"list\.txt:3: '苹果' {told}"):
         open_lexicon(f"list:{write(tmp_path / 'list.txt', lines)}")

@@ -1,4 +1,4 @@
-"""Where sememes stand in definitions: both forms of HowNet, what a graph keeps of it, and its file."""
+"""The places of sememes in definitions: both forms of HowNet, the places that a graph keeps, and its file."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_suggestions_with_their_evidence(table: str) -> None:
 
 
 def test_a_word_says_nothing_of_itself(table: str) -> None:
-    """What is asked for is held out, also where it is annotated."""
+    """The word in question is held out, even if it is annotated."""
     (found,) = suggest(["铁船"], [table]).words
     assert found.sememes[0].sememe == "船"
     assert "金属" not in [one.sememe for one in found.sememes]

@@ -127,7 +127,7 @@ def test_models_with_changes_are_kept_and_not_without_end(bench: Bench) -> None:
 
 
 def test_what_no_context_moves_is_computed_once(client: TestClient, folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The means of sememes and the shares of senses without a context."""
+    """No context moves the means of sememes, nor the shares of senses without a context."""
     expected = {
         text: printed("explain", str(folders / "sdlm"), text, "--json", "--top", "4") for text in ("我 吃", "人 买 电脑")
     }

@@ -1,4 +1,4 @@
-"""What is refused: hostile requests, foreign hosts and pages, too much at once; and that nothing of it harms others."""
+"""Hostile requests, foreign hosts and pages, and too much at once are refused; none of them harms others."""
 
 from __future__ import annotations
 

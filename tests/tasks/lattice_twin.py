@@ -120,7 +120,7 @@ class Twin:
         return hidden, cell
 
     def look_up(self, tokens: Sequence[int], longest: int) -> None:
-        """The vectors of all words, each the mean of its copies, and those of the rows that this sentence needs."""
+        """The vectors of all words, each the mean of its copies, and the vectors of the rows that this sentence needs."""
         weight, of_words = self.model.embedding.weight, [self.rows[word,] for word in range(len(self.model.vocabulary))]
         if self.model.token_embedding is not None:
             self.token_vectors = self.model.token_embedding.weight

@@ -1,4 +1,4 @@
-"""What tasks read, in which batches, what they count, and what they say, to the number: no model is trained."""
+"""The inputs, batches, counts and messages of tasks, to the number: no model is trained."""
 
 from __future__ import annotations
 

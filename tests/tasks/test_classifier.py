@@ -80,7 +80,7 @@ def test_the_loss_is_that_of_the_equations(place: ExamplePlace) -> None:
 
 
 def one_text(task: TextClassifier, tokens: torch.Tensor) -> torch.Tensor:
-    """The last output of the forward LSTM beside that of the backward one, by torch's own bidirectional order of reading."""
+    """The last output of the forward LSTM beside the backward LSTM's, by torch's own bidirectional order of reading."""
     x = task.embedding(tokens)[:, None]
     forth = task.encoder.get_submodule("forth.stack.0")(x)[0][-1, 0]
     back = task.encoder.get_submodule("back.stack.0")(x.flip(0))[0][-1, 0]

@@ -24,7 +24,7 @@ from tests.small_run import Place
 
 
 def model(place: Place, decoder: str = "softmax", **changes: object) -> LanguageModel:
-    """In float64, moved away from the start so that its predictions differ."""
+    """Return a model in float64, moved away from the start so that its predictions differ."""
     plan = read_plan(place.table(decoder, **changes), "test")
     task = build_task(plan, place.data.vocabulary, graph_of(plan)).double()
     assert isinstance(task, LanguageModel)

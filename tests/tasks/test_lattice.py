@@ -102,7 +102,7 @@ def test_values_and_gradients_are_those_of_the_twin(rule: str, shape: str) -> No
 
 @pytest.mark.parametrize("rule", ["marginal", "tree", "gumbel", "gumbel_tree"])
 def test_gradients_through_the_posterior(rule: str) -> None:
-    """Switched on they are those of the twin and of finite differences; off, of finite differences with M held fast."""
+    """Gradients agree with the twin and finite differences; switched off, with finite differences at fixed M."""
     sentence, shape = ids("a b c a b"), "L=3, E=2"
     for switched in (True, False):
         task = model(rule, shape, posterior_gradient=switched)
@@ -151,7 +151,7 @@ def paths(twin: Twin, begin: int, length: int) -> list[list[Tensor]]:
 @pytest.mark.parametrize("shape", ["L=2", "E=2", "L=3, E=2"])
 @pytest.mark.parametrize("rule", ["marginal", "segmental"])
 def test_what_can_come_next_sums_to_one(rule: str, shape: str) -> None:
-    """Over all chunks, listed or not, and their copies: what is listed but cannot stand there has nothing to do with it."""
+    """The sum is over all chunks, listed or not, and their copies; a listed chunk that cannot stand there plays no part."""
     task = model(rule, shape).eval()
     longest = task.settings.longest_chunk
     total = 0.0

@@ -22,7 +22,7 @@ from tests.tasks.test_lattice import RULES, SENTENCES, VOCABULARY, gradients, id
 
 
 def total_probability(task: Lattice, most: int) -> float:
-    """Of all sentences of up to so many words."""
+    """Return the probability of all sentences of up to ``most`` words."""
     words = [word for word in range(len(task.vocabulary)) if word != task.end]
     total = 0.0
     for length in range(most + 1):
@@ -58,7 +58,7 @@ def test_the_probabilities_of_all_sentences_sum_to_one_whatever_the_rule(rule: s
 
 @pytest.mark.parametrize("marks", ["proper", "released"])
 def test_only_the_released_marks_of_chunks_lose_a_part(marks: str) -> None:
-    """The probabilities of all sentences are those of the edges out of the start, times what follows."""
+    """The edges out of the start sum to one, or to less with the released marks."""
     task = model("tree", "L=2", sub_marks=marks).eval()
     total = 0.0
     for words in [(one,) for one in range(len(VOCABULARY))] + list(itertools.product(range(len(VOCABULARY)), repeat=2)):
@@ -218,7 +218,7 @@ def test_no_chunk_ends_behind_its_sentence() -> None:
 
 
 def test_a_temperature_is_asked_for_by_annealed_rules_in_training_alone() -> None:
-    """It needs the number of updates of the run, which a loop of one's own may not know."""
+    """The temperature needs the number of updates of the run, which a user's own loop may not know."""
     for rule, training in (("tree", True), ("tree", False), ("gumbel", False)):
         task = model(rule, "L=2").train(training)
         task.updates.fill_(3)

@@ -35,7 +35,7 @@ HERE = "tests.tasks.test_own_task"
 
 
 class WordAfterNext(Task):
-    """Predicts, from a window of words, the word after the next one. Windows are read apart from each other."""
+    """A task that predicts, from a window of words, the word after the next one. Windows are read apart from each other."""
 
     metric: ClassVar[PrimaryMetric] = PrimaryMetric("perplexity", lower_is_better=True)
 
@@ -84,13 +84,13 @@ class WordAfterNext(Task):
 
 
 class Mean(WordAfterNext):
-    """Says that it takes no output layer, and asks for one all the same."""
+    """A task that declares no output layer, and asks for one all the same."""
 
     takes_decoder: ClassVar[bool] = False
 
 
 class Unfinished(Task):
-    """Lacks all but its settings."""
+    """A task that lacks all but its settings."""
 
     class Settings(config.Settings):
         pass

@@ -33,7 +33,7 @@ def batch(time: int = 9, columns: int = 4) -> Tensor:
 
 
 def input_of(task: LanguageModel, tokens: Tensor) -> Tensor:
-    """What the encoder is given."""
+    """Return the input of the encoder."""
     seen: list[Tensor] = []
     handle = task.encoder.register_forward_hook(lambda module, inputs, output: seen.append(inputs[0]))
     task.contexts(tokens, task.encoder.start(tokens.shape[1]))
@@ -150,7 +150,7 @@ def test_an_epoch_is_cut_anew_and_can_be_taken_up_anywhere(place: Place) -> None
 
 
 def test_the_rate_is_scaled_in_the_step_of_the_chunk_itself(place: Place, tmp_path: Any) -> None:
-    """By hand, three steps of different lengths, averaged: torch's ASGD would take each with the rate of the one before."""
+    """Three averaged steps of different lengths agree by hand: torch's ASGD would take each with the rate of the one before."""
     own = {"task__random_lengths": True, "task__chunk_length": 12, "task__shortest_chunk": 2, "run__seed": 4}
     plan = read_plan(place.table(**AWD, **own, optimizer__averaging="from_start"), "test")
     task, twin = (build_task(plan, place.data.vocabulary, None).double() for _ in range(2))

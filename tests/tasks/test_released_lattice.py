@@ -72,7 +72,7 @@ def test_tree_states(longest: int, sentences: list[str], layers: int) -> None:
 @pytest.mark.parametrize("sentences", [ONE, TWO, UNEQUAL], ids=["one", "two", "unequal"])
 @pytest.mark.parametrize("longest", [1, 2, 3])
 def test_gumbel_weights_in_the_tree_step(longest: int, sentences: list[str]) -> None:
-    """With the noise of a generator that both are given, and in evaluation with the most probable edge."""
+    """Training uses the noise of a generator that both are given, evaluation the most probable edge."""
     task, twin = both(longest, "gumbel_tree")
     nodes = max(len(sentence.split()) for sentence in sentences)
     source = torch.Generator().manual_seed(8)

@@ -45,7 +45,7 @@ SHAPES: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_a_mixed_batch_is_its_pairs_one_by_one(place: PairPlace, shape: dict[str, Any]) -> None:
-    """Losses, gradients and the texts that are found."""
+    """Losses, gradients and the texts that are found agree."""
     graph = {"graph__path": str(place.folder / "eight.graph")}
     task = place.model(name="eight", **shape, **graph)
     pairs = pairs_of(place.eight)
@@ -175,7 +175,7 @@ def test_training_goes_on_bit_by_bit(place: PairPlace, tmp_path: Path, monkeypat
 
 
 def test_a_table_within_a_slot_is_given_again_in_part(place: PairPlace, tmp_path: Path) -> None:
-    """As a recipe gives it: the run has all keys of ``task.search``, and the plan one."""
+    """A recipe gives one key: the run has all keys of ``task.search``, and the plan one."""
     table = place.table(schedule__epochs=1, task__search={"beam_size": 2})
     train(table, tmp_path / "run")
     assert "no_repeat" in Run.open(tmp_path / "run").plan.table()["task"]["search"]

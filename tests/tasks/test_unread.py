@@ -1,4 +1,4 @@
-"""What is given and read by nothing is remarked on, and what old plans lack is what their models did."""
+"""Settings and graphs that nothing reads are remarked on, and so are settings that change nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where word vectors start: by the optimiser, kept in the plan, and as the plan says."""
+"""The start of word vectors: by the optimiser, kept in the plan, and as the plan states."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def built(plan: dict[str, Any]) -> Task:
 
 @pytest.mark.parametrize("name", ["language_model", "headline", "dialogue"])
 def test_a_plan_holds_where_vectors_start(name: str) -> None:
-    """0.1 with SGD, whatever the size; and as asked."""
+    """Vectors start at 0.1 with SGD and Adagrad, or as the plan states."""
     assert spread(table(name)) == spread(table(name, "adagrad")) == 0.1
     assert spread(table(name, "adam", spread=0.25)) == 0.25
     stored = read_plan(table(name, "adam"), "case").table()
@@ -66,7 +66,7 @@ def test_by_length_with_an_optimiser_that_gains_by_it(monkeypatch: pytest.Monkey
 
 
 def test_shorter_where_the_encoder_normalises_its_contexts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under every layer that reads the encoder's contexts; headlines have a decoder of their own between."""
+    """Layers that read the encoder's contexts start shorter; headlines have a decoder of their own between."""
     transformer = {"name": "transformer", "hidden_size": SIZE}
     monkeypatch.setattr(LanguageModel.Settings, "unit_lengths", {"adam": 0.5})
     assert spread({**table(optimizer="adam"), "encoder": transformer}) == pytest.approx(0.5 * (3 / SIZE) ** 0.5)
@@ -76,7 +76,7 @@ def test_shorter_where_the_encoder_normalises_its_contexts(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("encoder", ["lstm", "transformer", "mogrifier"])
 def test_the_first_logits_of_a_model_are_small(encoder: str) -> None:
-    """With Adam far below one whatever the encoder, so that no model has to unlearn its start."""
+    """Logits start far below one with Adam, whatever the encoder, so that no model has to unlearn its start."""
     plan = {**table(optimizer="adam", embedding_size=128), "encoder": {"name": encoder, "hidden_size": 128, "num_layers": 2}}
     torch.manual_seed(3)
     model = built(plan)

@@ -191,7 +191,7 @@ def test_replacing_most_of_a_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_nothing_is_mended_in_a_packed_file(tmp_path: Path) -> None:
-    """However few lines it seems to have."""
+    """A packed file may seem to have few lines."""
     (tmp_path / "t").write_bytes(gzip.compress(b"fine", mtime=0))
     with pytest.raises(DataError, match=r"t: not UTF-8, and --errors replace is for single bytes; .*gzip -dc < t > OTHER$"):
         refuse_other_encoding(tmp_path / "t", "t", FaultCounter("replace"))

@@ -1,4 +1,4 @@
-"""Which characters are Chinese, and which scripts have no blanks."""
+"""Chinese characters, and scripts without blanks."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ word_lists = st.lists(st.text(characters.filter(lambda c: not c.isspace()), min_
 
 @pytest.fixture(scope="module")
 def few_singles() -> Iterator[None]:
-    """With a few single characters gaps are filled, too, and the automaton is built sooner."""
+    """Use few single characters, so that gaps are filled, too, and the automaton is built sooner."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MaximumMatcher, "_SINGLES", tuple("天地ab1%"))
         yield
@@ -61,7 +61,7 @@ def test_the_automaton_of_all_characters_is_built_for_many_lines_only() -> None:
 
 
 def latin_end(text: str, start: int) -> int:
-    """Where the Latin word or number that begins at ``start`` ends; ``start`` where none does."""
+    """Return the end of the Latin word or number that begins at ``start``; ``start`` if none does."""
     end = start
     while end < len(text) and (text[end].isascii() or text[end] in "éｘ１") and text[end].isalnum():
         end += 1
@@ -103,7 +103,7 @@ def test_latin_words_and_numbers_stay_whole(words: list[str], texts: list[str]) 
 @settings(max_examples=50)
 @given(words=mixed_words, texts=st.lists(st.text(mixed, max_size=40), max_size=20), cut_latin=st.booleans())
 def test_many_lines_are_numbered_as_each_is_cut(words: list[str], texts: list[str], cut_latin: bool) -> None:
-    """Also lines with characters outside of the usual ones, of which the automaton knows nothing."""
+    """Lines may have characters outside of the usual ones, of which the automaton knows nothing."""
     matcher = MaximumMatcher(words, cut_latin=cut_latin)
     cut = [matcher.segment(text) for text in texts]
     ids = {word: number for number, word in enumerate(dict.fromkeys(chain(words, *cut)))}
@@ -310,7 +310,7 @@ def test_a_segmenter_of_your_own_can_be_named() -> None:
 
 
 def test_jieba_reads_no_cache_of_the_shared_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever writes it first would decide how everybody's text is cut, under the same description."""
+    """A foreign cache would decide how everybody's text is cut, under the same description."""
     import marshal
     import tempfile
 

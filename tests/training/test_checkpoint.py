@@ -132,7 +132,7 @@ def test_the_same_step_twice_keeps_the_later_one(folder: RunFolder) -> None:
 
 
 class PowerCutError(BaseException):
-    """Nothing catches it, as nothing catches a kill."""
+    """A power cut: nothing catches it, as nothing catches a kill."""
 
 
 def cut_the_power(monkeypatch: pytest.MonkeyPatch, after: int) -> list[str]:

@@ -26,7 +26,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Places:
 
 
 def trained(places: Places, decoder: str, of_decoder: dict[str, Any], **changes: Any) -> tuple[dict[str, Any], set[str]]:
-    """What ten steps gave, and which parameters had a sparse gradient in the last of them."""
+    """Return the outcome of ten steps, and the parameters with a sparse gradient in the last step."""
     changes = {"optimizer__learning_rate": 1.0, "optimizer__clip": 0.05, **changes}
     table = places.words.table(decoder, **changes)
     table["decoder"] |= {"samples": 5, **of_decoder}

@@ -1,4 +1,4 @@
-"""Where a run computes: what is refused, whose GPU is whose, and, on a machine with CUDA, the losses of the CPU."""
+"""The devices of runs: refused ones, one GPU for each rank, and, on a machine with CUDA, the losses of the CPU."""
 
 from __future__ import annotations
 

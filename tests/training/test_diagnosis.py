@@ -1,4 +1,4 @@
-"""Which module, weight or gradient was the first that is not finite."""
+"""The first module, weight or gradient that is not finite is named."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FIRST = "the first non-finite number comes from "
 
 
 class Halves(nn.Module):
-    """Gives what it is given, in a list in a tuple, the second half divided by what ``by`` says."""
+    """A module that returns its input in a list in a tuple, the second time divided by ``by``."""
 
     def __init__(self, by: float) -> None:
         super().__init__()

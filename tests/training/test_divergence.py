@@ -95,7 +95,7 @@ def test_a_lattice_that_is_worse_than_guessing_ends(tables: dict[str, dict[str, 
 
 
 def test_a_word_that_train_lacks_is_named_beside_the_rate(tables: dict[str, dict[str, Any]], tmp_path: Path) -> None:
-    """``<unk>`` of valid alone, in targets; not where train has one, and not of a source."""
+    """Targets of valid count if train has no ``<unk>``; sources do not."""
     told = "4 words to predict in valid are <unk> and none in train is"
     known, new, source = [("我 吃 梨", "吃 梨")] * 9, [("我 吃 梨", "火星 飞船")] * 2, [("火星 飞船", "吃 梨")] * 2
     for name, valid, words in (("target", new, True), ("source", source, False)):
@@ -115,7 +115,7 @@ def test_a_word_that_train_lacks_is_named_beside_the_rate(tables: dict[str, dict
 
 
 def told_of(table: dict[str, Any], out: Path) -> str:
-    """How a run with an absurd rate ends."""
+    """Return the message that ends a run with an absurd rate."""
     optimizer = {"name": "adam", "learning_rate": 100.0, "clip": 1e30}
     with pytest.raises(TrainingError) as failed:
         train({**table, "optimizer": optimizer, "run": {**table["run"], "stall_epochs": 0}}, out)

@@ -1,4 +1,4 @@
-"""What counts as divergence, and what is proposed then, on figures alone."""
+"""The rules of divergence and the rate that is proposed then, on figures alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNIFORM = 1000.0
 
 
 def state(nats: float, start: float, best: float | None = None, **more: float) -> TrainingState:
-    """After an epoch of ten predictions: the mean training loss, and that of the first batch."""
+    """Return the state after an epoch of ten predictions, by the mean training loss and the loss of the first batch."""
     return TrainingState(nats=10 * nats, count=10, start_nats=start, best=best, best_epoch=2 if best else 0, **more)  # type: ignore[arg-type]
 
 

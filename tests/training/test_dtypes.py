@@ -1,4 +1,4 @@
-"""``run.dtype``: what torch is told, and training steps in bfloat16, near those in single precision."""
+"""``run.dtype``: the settings of torch, and training steps in bfloat16, near those in single precision."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.golden import Places, cases
 from tests.training.test_waiting import ADDED, table_of
 
 OF_THE_LOSS, OF_THE_GRADIENT = 0.01, 0.05
-"""How far a step may be from single precision: share of the loss, and of the norm of all gradients. Measured: 0.002, 0.015."""
+"""Limits on the distance from single precision: share of the loss, and of the norm of all gradients. Measured: 0.002, 0.015."""
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_a_processor_without_such_products_is_told(
 
 @pytest.fixture
 def _restored() -> Iterator[None]:
-    """What torch was told before."""
+    """Restore torch's settings after each test."""
     before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32, torch.get_num_threads()
     yield
     torch.set_float32_matmul_precision(before[0])
@@ -81,7 +81,7 @@ def _restored() -> Iterator[None]:
 @pytest.mark.usefixtures("_restored")
 @pytest.mark.parametrize(("dtype", "precision"), [("float32", "highest"), ("tf32", "high"), ("bfloat16", "highest")])
 def test_products_on_a_gpu_are_what_the_run_says(dtype: Any, precision: str) -> None:
-    """Of matrices and of torch's own recurrences, whatever another run in this process said."""
+    """The dtype holds for matrices and torch's own recurrences, whatever another run in this process set."""
     for before in (False, True):
         torch.set_float32_matmul_precision("high" if before else "highest")
         torch.backends.cudnn.allow_tf32 = before

@@ -62,7 +62,7 @@ def test_missing_changed_and_foreign_files_are_named(folder: Path) -> None:
 def test_a_kill_while_a_listed_file_is_replaced_or_added_leaves_a_whole_folder(
     folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whichever of the three writes was the last."""
+    """A kill comes before any of the three writes, or none does."""
     real = manifest.replace_file
     for writes in (0, 1, 2, 3):
         left = writes

@@ -124,7 +124,7 @@ def test_worse_than_guessing_all_words_alike_is_divergence(
 def test_an_over_fitted_model_may_be_worse_than_guessing_on_new_text(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was better before, and it is better on the text that it learns."""
+    """The model was better before, and it is better on the text that it learns."""
     script_validation(monkeypatch, [50.0, 2000.0])
     monkeypatch.setattr("sememekit.training.divergence.uniform_perplexity", lambda task: 1000.0)
     report, _ = trained(place, tmp_path / "run")

@@ -203,7 +203,7 @@ def test_a_key_in_the_wrong_table_is_told_where_it_belongs(slot: str, key: str, 
 
 @pytest.mark.parametrize("task", ["nli", "classification"])
 def test_tasks_with_labels_have_an_optimiser_of_their_own_where_none_is_named(task: str) -> None:
-    """SGD at 20, that of the papers' language models, leaves them at chance."""
+    """SGD at 20, as in the papers' language models, leaves them at chance."""
 
     def found(**optimizer: Any) -> tuple[str, float, float]:
         plan = read_plan({"task": {"name": task}, "optimizer": optimizer}, "test")
@@ -216,7 +216,7 @@ def test_tasks_with_labels_have_an_optimiser_of_their_own_where_none_is_named(ta
 
 
 def test_settings_that_are_typed_without_their_slot_are_told_with_it() -> None:
-    """The places are those of a plan, and keys of other names are told in the usual way."""
+    """The places come from a plan, and keys of other names are refused as usual."""
     elsewhere = {"lr": "optimizer.learning_rate", "nhid": "encoder.hidden_size", "bptt": "task.chunk_length"}
     for key, place in {**PLACES_OF_KEYS, **elsewhere}.items():
         slot, _, name = place.partition(".")

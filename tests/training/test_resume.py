@@ -1,4 +1,4 @@
-"""Stopping and going on leaves no trace: on the CPU the bits are those of a run that never stopped."""
+"""Stopping and going on leaves no trace: on the CPU the bits are equal to a run that never stopped."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_a_vocabulary_of_another_run_is_found_though_the_manifest_fits(copy: Pat
 
 def test_resuming_may_change_the_plan_and_a_kill_in_between_leaves_a_run(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class KillError(BaseException):
-        """Nothing catches it."""
+        """A kill, which nothing catches."""
 
     real, seen = os.replace, []
     for after in range(4):

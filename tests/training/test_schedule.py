@@ -37,7 +37,7 @@ def test_a_factor_of_one_never_cuts(place: Place, tmp_path: Path, monkeypatch: p
 
 
 def test_milestones_cut_whatever_validation_says(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also within the grace, and once only where validation would have cut as well."""
+    """Milestones cut within the grace, too, and once only where validation would have cut as well."""
     script_validation(monkeypatch, [50.0, 40.0, 30.0, 31.0, 32.0, 20.0])
     own = {"schedule__epochs": 6, "schedule__factor": 0.5, "schedule__grace": 4, "schedule__milestones": [2, 5]}
     _, reports = trained(place, tmp_path / "run", **own)
@@ -77,7 +77,7 @@ def test_a_creeping_improvement_is_none_by_the_threshold(place: Place, tmp_path:
 
 
 def test_a_cut_after_a_creeping_best_keeps_its_weights(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """reload_best goes back to better weights only; those of a new best are not replaced by older ones."""
+    """reload_best goes back to better weights only; the weights of a new best are not replaced by older ones."""
     common = {"schedule__epochs": 2, "schedule__factor": 0.5, "schedule__threshold": 0.01}
     weights = []
     for reload in (False, True):

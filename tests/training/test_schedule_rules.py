@@ -30,7 +30,7 @@ def rules(metric: PrimaryMetric = PERPLEXITY, baseline: float = 100.0, **changes
 
 
 def state(epoch: int = 3, **changes: Any) -> TrainingState:
-    """After an epoch of 10 predictions and 20 nats, with a best of 50 in the first epoch."""
+    """Return the state after an epoch of 10 predictions and 20 nats, with a best of 50 in the first epoch."""
     known: dict[str, Any] = {"rate": 8.0, "best": 50.0, "best_epoch": 1, "history": [50.0, 60.0], "nats": 20.0, "count": 10}
     return TrainingState(epoch=epoch, **{**known, **changes})
 
@@ -158,7 +158,7 @@ def test_a_run_is_stuck_after_some_epochs_near_word_frequencies(
 
 
 def test_labels_that_cost_what_their_shares_do_are_not_learned() -> None:
-    """A loss that began far above that of label frequencies and came back to it is stuck; of 7 epochs at ln 2 that is said."""
+    """A loss that began far above the loss of label frequencies, here ln 2, and came back to it is stuck."""
     schedule = rules(PrimaryMetric("accuracy", lower_is_better=False), 0.5, run__stall_epochs=1, run__stall_ratio=0.75)
     for nats, fits in ((6.9, False), (4.1, False), (4.0, True)):  # of 10 examples: ln 2 + ln 0.75 = 0.405 each
         progress = state(best=0.52, best_epoch=2, nats=nats, first_nats=5.0)

@@ -167,7 +167,7 @@ def test_words_are_sampled_again_until_the_rate_is_cut_again(
 
 
 def test_exact_training_goes_on_from_sampled_training(place: Place, tmp_path: Path) -> None:
-    """What says in the first run that the rate was cut has no place in a model that samples nothing."""
+    """The first run's record of a cut rate has no place in a model that samples nothing."""
     train(place.table(schedule__epochs=1, decoder__samples=5, decoder__samples_until="first-cut"), tmp_path / "first")
     best = RunFolder.open(tmp_path / "first").load("best", with_trainer=False).weights
     table = table_of_run(tmp_path / "first")

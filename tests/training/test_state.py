@@ -1,4 +1,4 @@
-"""Where a run stands, as snapshots hold it, and why it ended, for a person."""
+"""The state of a run, as snapshots hold it, and the reason for its end, for a person."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_run_begins_with_nothing_done() -> None:
 
 
 def store_ending(run: Path, finished: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the last snapshot of a run say that it ended so."""
+    """Make the last snapshot of a run state this ending."""
     load = RunFolder.load
 
     def loaded(*arguments: Any, **options: Any) -> object:

@@ -105,7 +105,7 @@ def test_a_checkpoint_inside_an_epoch_closes_what_was_not_reported(tmp_path: Pat
 
 
 def test_writing_a_checkpoint_is_no_training_time(tmp_path: Path) -> None:
-    """So that runs with another run.checkpoint_every can be compared at equal CPU time."""
+    """Runs with another run.checkpoint_every stay comparable at equal CPU time."""
     trainer = trainer_of(Toy(batches=(1.0,) * 6), tmp_path / "run", run__checkpoint_every=2)
     save = trainer.folder.save
 

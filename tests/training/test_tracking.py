@@ -1,4 +1,4 @@
-"""What other programs are told of a run: which numbers of a report, under which names, at which step, in which run."""
+"""Reports of a run reach other programs: which numbers, under which names, at which step, in which run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_names_are_the_same_everywhere() -> None:
 
 
 class FakeWandB(ModuleType):
-    """As much of wandb as is called."""
+    """The part of wandb that is called."""
 
     def __init__(self) -> None:
         super().__init__("wandb")
@@ -65,7 +65,7 @@ class FakeWandB(ModuleType):
 
 
 class FakeMLflow(ModuleType):
-    """As much of mlflow as is called."""
+    """The part of mlflow that is called."""
 
     def __init__(self) -> None:
         super().__init__("mlflow")

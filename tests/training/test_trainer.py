@@ -85,7 +85,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_does_not(place: Place, tm
 
 
 def test_a_step_is_clipped_sgd_on_the_mean_loss(place: Place, tmp_path: Path) -> None:
-    """By hand: one step with a rate of 2, a clip of 0.05 and weight decay."""
+    """One step agrees by hand, with a rate of 2, a clip of 0.05 and weight decay."""
     own = {"optimizer__learning_rate": 2.0, "optimizer__clip": 0.05, "optimizer__weight_decay": 0.01}
     plan = read_plan(place.table(**own), "test")
     task, twin = (build_task(plan, place.data.vocabulary, None) for _ in range(2))

@@ -113,7 +113,7 @@ def waits_at(table: dict[str, Any]) -> str:
 
 
 REPEATED = [f"headline {decoder}" for decoder in sorted(DECODERS) if decoder not in ("softmax", "sdlm", "self_organized")]
-"""What asks its output layer for the same as the language model, which is tried with every one."""
+"""Cases that ask their output layer for the same as the language model, which is tried with every layer."""
 
 
 @pytest.mark.parametrize(

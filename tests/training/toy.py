@@ -39,7 +39,7 @@ class Notified(Scheduled):
 
 
 class Toy(Planned):
-    """Learns a number w: the loss of a batch b is b * w in nats, of two predictions.
+    """A task that learns a number w: the loss of a batch b is b * w in nats, of two predictions.
 
     Attributes:
         valid: what validation gives, one an epoch; the last again and again.
@@ -47,7 +47,7 @@ class Toy(Planned):
     """
 
     class Settings(Settings):
-        """None."""
+        """No settings."""
 
     def __init__(self, batches: tuple[float, ...] = (1.0, 2.0, 3.0), valid: tuple[float, ...] = (50.0,)) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ def reports_of(trainer: Trainer, kind: Any, should_stop: Callable[[], bool] = la
 
 
 def seen(task: Toy, what: str) -> list[Any]:
-    """What the task was called with."""
+    """Return the values with which the task was called."""
     return [value for name, value in task.seen if name == what]
 
 
