@@ -293,8 +293,14 @@ def test_tables_are_sequences_that_show_themselves() -> None:
     assert list(table) == table.to_dicts() == [{"word": "苹果", "p": 0.5}, {"word": "a<b", "p": None}]
     assert (len(table), table[1]["word"], table[:1].to_dicts()) == (2, "a<b", [{"word": "苹果", "p": 0.5}])
     assert repr(table) == "next\nword    p\n苹果  0.5\na<b"
-    assert '<td style="text-align:left">a&lt;b</td>' in table._repr_html_()
-    assert '<td style="text-align:right">0.5</td>' in table._repr_html_()
+    head = '<thead><tr><th style="text-align:left">word</th><th style="text-align:right">p</th></tr></thead>'
+    body = "".join(
+        f'<tr><td style="text-align:left">{word}</td><td style="text-align:right">{p}</td></tr>'
+        for word, p in (("苹果", "0.5"), ("a&lt;b", ""))
+    )
+    shown = f"{head}<tbody>{body}</tbody></table>"
+    assert table._repr_html_() == f'<table><caption style="text-align:left">next</caption>{shown}'
+    assert Table(table.columns, table.rows)._repr_html_() == f"<table>{shown}"
     with pytest.raises(KeyError, match="no column 'q'; there are word, p"):
         table.column("q")
 
