@@ -1,9 +1,10 @@
 """The folder of an attack on disk, and two of them compared.
 
     OUT/
-      attack.json victim, data, settings, and the hashes of all files that decide a result examples.jsonl one line an example,
-      added as soon as it is finished; in the order of the data once all are report.json the numbers report.html the same for
-      people, with every change marked
+      attack.json     victim, data, settings, and the hashes of all files that decide a result
+      examples.jsonl  one line an example, added as soon as it is finished; in the order of the data once all are
+      report.json     the numbers
+      report.html     the same for people, with every change marked
 
 A line that a killed process left incomplete is dropped on --resume; its example is attacked again with the same result.
 Examples on which the victim failed are attacked again, too. If an example has two lines, the last counts."""
@@ -17,7 +18,7 @@ from typing import Any, Final, final
 from sememekit.attack import ExampleResult
 from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.attack.victim import SAME
-from sememekit.config import named_in
+from sememekit.config import named_in, record_of
 from sememekit.errors import CheckpointError, DataError
 from sememekit.files import fits_seal, is_there, opening, read_object, refuse_odd_files, replace_file, sealed, typed
 from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK, paired_differences
@@ -104,8 +105,11 @@ class AttackFolder:
     def _report(self) -> dict[str, Any] | None:
         """Return the content of ``report.json``, or None without one. Raises CheckpointError: it is not as it was written."""
         path = self.path / "report.json"
-        advice = f"delete it to write it anew, with: {self.resume_command}"
-        return _unsealed(path, advice) if path.exists() else None
+        return _unsealed(path, self._anew) if path.exists() else None
+
+    @property
+    def _anew(self) -> str:
+        return f"delete it to write it anew, with: {self.resume_command}"
 
     def report(self) -> AttackReport:
         """Return the report of a finished attack. CheckpointError: unfinished, damaged, or not of the other files."""
@@ -116,7 +120,7 @@ class AttackFolder:
                 f"{self.resume_command}"
             )
         del report[_WRITTEN]
-        return AttackReport.model_validate(report)
+        return record_of(AttackReport, report, self.path / "report.json", lambda why: CheckpointError(f"{why}; {self._anew}"))
 
     @property
     def signature(self) -> str:

@@ -4,9 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
-
-from sememekit.config import Record
+from sememekit.config import Record, record_of
 from sememekit.errors import DataError
 from sememekit.files import is_there, read_sealed
 
@@ -100,9 +98,4 @@ def _record(kind: type[_Kind], path: Path) -> _Kind:
     def refuse(why: str) -> DataError:
         return DataError(f"{why}; delete it and make it again: sememekit reproduce run")
 
-    try:
-        return kind.model_validate(read_sealed(path, refuse))
-    except ValidationError as error:
-        what = error.errors()[0]
-        where = ".".join(map(str, what["loc"]))
-        raise refuse(f"{path}: no result of a trial ({where}: {what['msg']})") from None
+    return record_of(kind, read_sealed(path, refuse), path, refuse)

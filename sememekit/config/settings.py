@@ -50,6 +50,18 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False)
 
 
+RecordType = TypeVar("RecordType", bound=Record)
+
+
+def record_of(kind: type[RecordType], found: Mapping[str, Any], path: Path, refuse: Callable[[str], Exception]) -> RecordType:
+    """Return the record that a file holds as JSON; ``refuse`` makes the error that names the first field of a wrong type."""
+    try:
+        return kind.model_validate(found)
+    except ValidationError as error:
+        what = error.errors()[0]
+        raise refuse(f"{path} is not what sememekit wrote ({'.'.join(map(str, what['loc']))}: {what['msg']})") from None
+
+
 class Settings(BaseModel):
     """Base of every settings class. Defaults are defined once, in the class that the settings configure."""
 

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from sememekit.config import record_of
 from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Clustered, Decoder
 from sememekit.errors import CheckpointError, ConfigError, DataError
@@ -208,7 +209,11 @@ def what_was_added(run: Run) -> ExtendReport:
     file = run.folder.file(EXTENDED)
     if not file.is_file():
         raise ConfigError(f"{run} was not extended; write a run with more words: sememekit extend RUN --words FILE --out RUN2")
-    return ExtendReport.model_validate(read_object(file, lambda why: ConfigError(f"{why}; extend the run again")))
+
+    def refuse(why: str) -> ConfigError:
+        return ConfigError(f"{why}; extend the run again")
+
+    return record_of(ExtendReport, read_object(file, refuse), file, refuse)
 
 
 def _shares(

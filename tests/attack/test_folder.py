@@ -217,6 +217,12 @@ def test_a_report_says_whether_the_attack_is_finished(folder: AttackFolder) -> N
         replace_file(folder.path / "report.json", content)
         with pytest.raises(CheckpointError, match=r"report\.json .*delete it to write it anew"):
             folder.report()
+    typed = {key: value for key, value in json.loads(whole).items() if key != "sha256"} | {"queries": "many"}
+    replace_file(folder.path / "report.json", sealed(typed))
+    with pytest.raises(
+        CheckpointError, match=r"report\.json is not what .* \(queries: .*\); delete it.*--resume"
+    ):
+        folder.report()
 
 
 def test_the_budget_is_that_of_the_plan(folder: AttackFolder) -> None:

@@ -117,7 +117,9 @@ def test_a_regression_on_sememes_tells_new_words_apart() -> None:
     assert torch.allclose(senses, found, atol=1e-5)  # each word has one sense
 
 
-def test_the_new_run_is_whole(some: Place, sdlm_run: Path, words: Path, tmp_path: Path) -> None:
+def test_the_new_run_is_whole(
+    some: Place, sdlm_run: Path, words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     report = extend(sdlm_run, words, tmp_path / "out")
     run = Run.open(tmp_path / "out")
     assert what_was_added(run) == report
@@ -136,6 +138,10 @@ def test_the_new_run_is_whole(some: Place, sdlm_run: Path, words: Path, tmp_path
     assert run.vocabulary.id("香蕉") in data.tokens("test")
     with pytest.raises(ConfigError, match="was not extended"):
         what_was_added(Run.open(sdlm_run))
+    monkeypatch.setattr("sememekit.runs.extend.read_object", lambda file, refuse: {**report.model_dump(), "contexts": "many"})
+    with pytest.raises(ConfigError, match=r"extended\.json is not what sememekit wrote \(contexts: .*\); extend the run again"):
+        what_was_added(run)
+    monkeypatch.undo()
     again = tmp_path / "more.txt"
     again.write_text("梨子\n", encoding="utf-8")
     more = extend(tmp_path / "out", again, tmp_path / "third", data=PreparedData.open(tmp_path / "data").folder)
