@@ -1,7 +1,18 @@
 """Typed settings, recipes and look-up of variants. Nothing here imports torch."""
 
 from sememekit.config.recipes import Claim, list_recipes, load_recipe, names_in, recipe_names, resources_folder
-from sememekit.config.settings import LARGEST_SEED, OnlyWith, Record, Seed, Settings, nearest, read_settings, record_of, unread
+from sememekit.config.settings import (
+    LARGEST_SEED,
+    OnlyWith,
+    Record,
+    Seed,
+    Settings,
+    first_problem,
+    nearest,
+    read_settings,
+    record_of,
+    unread,
+)
 from sememekit.config.tables import (
     ADAPTATION_SLOTS,
     COMMAND_SLOTS,

@@ -58,8 +58,14 @@ def record_of(kind: type[RecordType], found: Mapping[str, Any], path: Path, refu
     try:
         return kind.model_validate(found)
     except ValidationError as error:
-        what = error.errors()[0]
-        raise refuse(f"{path} is not what sememekit wrote ({'.'.join(map(str, what['loc']))}: {what['msg']})") from None
+        raise refuse(f"{path} is not what sememekit wrote ({first_problem(error)})") from None
+
+
+def first_problem(error: ValidationError) -> str:
+    """Return the first problem of a stored record, with its key unless the record as a whole is wrong."""
+    first = error.errors()[0]
+    key = ".".join(map(str, first["loc"]))
+    return f"key {key!r}: {first['msg']}" if key else first["msg"]
 
 
 class Settings(BaseModel):

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from sememekit.config import Record
+from sememekit.config import Record, first_problem
 from sememekit.errors import DataError
 from sememekit.files import is_there, read_bytes, read_object, refuse_odd_files, typed
 from sememekit.text.reading import TextFaults
@@ -145,9 +145,7 @@ def read_signature(folder: Path) -> Signature:
     try:
         signature = Signature.model_validate(table)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise DataError(f"{path}: key {place!r}: {first['msg']}; {remedy(folder)}") from None
+        raise DataError(f"{path}: {first_problem(error)}; {remedy(folder)}") from None
     for split in signature.splits:
         if not split.isidentifier():
             raise DataError(f"{path}: {split!r} cannot be the name of a split; {remedy(folder)}")

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from sememekit.config import first_problem
 from sememekit.errors import CheckpointError
 from sememekit.files import is_there, naming, read_bytes, warn
 
@@ -159,10 +160,7 @@ def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
         if kind in _KINDS:
             _KINDS[kind].validate_json(line, strict=True)
     except (ValueError, RecursionError) as error:
-        why = str(error)
-        if isinstance(error, ValidationError):
-            first = error.errors()[0]
-            why = f"key {first['loc'][0]!r} of {kind} is {record.get(first['loc'][0])!r:.60}"
+        why = f"{first_problem(error)}, of {kind}" if isinstance(error, ValidationError) else str(error)
         raise CheckpointError(
             f"{path}:{number}: not a report as sememekit wrote it ({why:.200}); take the line out, or put the file "
             f"aside (mv {path} {path}.damaged): training and evaluation do not need it, and the report then begins later"

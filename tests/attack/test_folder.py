@@ -219,9 +219,7 @@ def test_a_report_says_whether_the_attack_is_finished(folder: AttackFolder) -> N
             folder.report()
     typed = {key: value for key, value in json.loads(whole).items() if key != "sha256"} | {"queries": "many"}
     replace_file(folder.path / "report.json", sealed(typed))
-    with pytest.raises(
-        CheckpointError, match=r"report\.json is not what .* \(queries: .*\); delete it.*--resume"
-    ):
+    with pytest.raises(CheckpointError, match=r"report\.json is not what .* \(key 'queries': .*\); delete it.*--resume"):
         folder.report()
 
 

@@ -281,5 +281,5 @@ def test_a_figure_that_was_typed_into_a_result_is_refused(tmp_path: Path) -> Non
     path.write_text(json.dumps(whole), encoding="utf-8")
     assert read_results([path])["a-1"] == run("a", 1, 9.0), "results of earlier versions have no checksum"
     path.write_bytes(sealed({**whole, "seed": "one"}))
-    with pytest.raises(DataError, match=r"a-1\.json is not what sememekit wrote \(seed: .*sememekit reproduce run"):
+    with pytest.raises(DataError, match=r"a-1\.json is not what sememekit wrote \(key 'seed': .*sememekit reproduce run"):
         read_results([path])
