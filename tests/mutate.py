@@ -8,10 +8,12 @@ mutants are tried is a sample that depends on ``--seed`` and on the code alone.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import random
 import sys
+from pathlib import Path
 
 from tests.mutants import ROOT, of_room
 from tests.mutate_room import BrokenTestsError, survivors
@@ -41,6 +43,7 @@ def main() -> int:
     parser.add_argument("--tests", nargs="+", metavar="FILE", default=["tests"], help="these tests instead of all")
     parser.add_argument("--seconds", type=float, default=120.0, help="of the tests that a mutant is given to (default: 120)")
     parser.add_argument("--part", nargs="+", metavar="TEXT", help="of the sample, only mutants whose line holds such a text")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="add a JSON object for each room to this file, a line each")
     given = parser.parse_args()
     unknown = set(given.rooms) - set(ROOMS)
     if unknown:
@@ -72,6 +75,10 @@ def main() -> int:
             f"| {100 * low:.0f} to {100 * high:.0f} % |",
             flush=True,
         )
+        if given.record:
+            found = {"room": name, "seed": given.seed, "mutants": len(every), "tried": tried, "caught": caught}
+            with given.record.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({**found, "survivors": list(map(str, alive))}, ensure_ascii=False) + "\n")
         good = good and caught >= WANTED * tried
         left += alive
     print("\nNo test sees:\n", *(f"- {mutant}" for mutant in left), sep="\n")

@@ -218,13 +218,19 @@ def test_the_mutants_of_a_small_room(tmp_path: Path) -> None:
     texts |= {"tests/test_room.py": CHECKS, "pytest.ini": "[pytest]\nmarkers = slow\n"}
     for name, text in texts.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    command, environment = [sys.executable, "-m", "tests.mutate", "room"], {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-m", "tests.mutate", "room", "--record", "record.jsonl"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     for _ in range(2):  # the second from the kept trace
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert "| room | 6 | 6 | 4 | 67 % |" in done.stdout, done.stdout + done.stderr
         left = [line.rpartition(": ")[2] for line in done.stdout.splitlines() if line.startswith("- ")]
         assert left == ["x % 5 -> x * 5", "5 -> 6"]
         assert "fails without any mutant, and is given none: tests/test_room.py::test_broken" in done.stderr
+    record = {"room": "room", "seed": 1, "mutants": 6, "tried": 6, "caught": 4}
+    for line in (tmp_path / "record.jsonl").read_text(encoding="utf-8").splitlines():
+        found = json.loads(line)
+        assert [one.partition(":")[0] for one in found.pop("survivors")] == ["sememekit/room/__init__.py"] * 2
+        assert found == record
 
 
 def test_rooms_are_those_of_the_package() -> None:
