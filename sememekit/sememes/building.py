@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Final
 
 import numpy as np
 
@@ -53,14 +52,11 @@ def build_graph(vocabulary: HasTokens, lexicons: Sequence[Lexicon], lemmas: Lemm
     return SememeGraph(entries, vocabulary.fingerprint, sources, history)
 
 
-_LIKE: Final = 20  # size of the groups of words of like frequency in which a control exchanges senses
-
-
 def _exchange(entries: list[WordEntry], name: str, seed: int) -> None:
     """Give each word from a lexicon all senses of another word of like frequency; the vocabulary is sorted by counts."""
     places = [place for place, entry in enumerate(entries) if entry.source == name]
     generator = np.random.default_rng(seed)
-    for block in np.array_split(places, max(1, len(places) // _LIKE)):
+    for block in np.array_split(places, max(1, len(places) // 20)):  # words of like frequency
         order = generator.permutation(block).tolist()
         given = [entries[place].senses for place in order]
         for place, senses in zip(order, (*given[1:], *given[:1]), strict=True):  # a circle: nobody keeps their own

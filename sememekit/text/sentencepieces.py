@@ -4,13 +4,11 @@ import hashlib
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final, Literal, final
+from typing import Any, Literal, final
 
 from sememekit.errors import DataError
 from sememekit.files import read_bytes
 from sememekit.text.vocabulary import UNKNOWN
-
-_LONGEST: Final = 1 << 30  # longest training sentence in bytes; SentencePiece silently drops sentences above 4192
 
 PieceModel = Literal["unigram", "bpe"]
 
@@ -69,7 +67,7 @@ def train_sentencepieces(sentences: Iterable[str], pieces: int, seed: int, kind:
             sentence_iterator=iter(sentences),
             model_writer=model,
             vocab_size=pieces,
-            max_sentence_length=_LONGEST,
+            max_sentence_length=1 << 30,  # bytes; SentencePiece silently drops longer ones, by default above 4192
             model_type=kind,
             num_threads=1,
             character_coverage=0.9995,
