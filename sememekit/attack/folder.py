@@ -1,9 +1,9 @@
 """The folder of an attack on disk, and two of them compared.
 
     OUT/
-      attack.json victim, data, settings, and the hashes of all files that decide a result examples.jsonl one line an example,
-      added as soon as it is finished; in the order of the data once all are report.json the numbers report.html the same for
-      people, with every change marked
+      attack.json     victim, data, settings, and the hashes of all files that decide a result
+      examples.jsonl  one line an example, added as soon as it is finished; in the order of the data once all are
+      report.json     the numbers; report.html: the same for people, with every change marked
 
 A line that a killed process left incomplete is dropped on --resume; its example is attacked again with the same result.
 Examples on which the victim failed are attacked again, too. If an example has two lines, the last counts."""

@@ -46,9 +46,8 @@ def segmenter_for(
 def recorded_segmenter(signature: Signature, where: Path, *, words: Iterable[str] | None = None) -> Segmenter:
     """Return the segmenter of some data; its description must equal the signature's, read from the file ``where``.
 
-    The segmenter uses the words stored beside the signature; if a user gives ``words``, they must be equal. Raises ConfigError:
-    the signature names code that is not trusted. Raises DataError: the segmenter cannot be opened, or its description differs.
-    """
+    The segmenter uses the words stored beside the signature; ``words`` from a user must be equal. Raises ConfigError: the
+    signature names code that is not trusted. Raises DataError: the segmenter cannot be opened, or its description differs."""
     name, folder, given, model = recorded_name(signature, where), where.parent, words is not None, None
     if not given:
         words = kept_words(folder, signature)

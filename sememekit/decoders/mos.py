@@ -78,9 +78,7 @@ class MoS(_Mixture):
 
     With ``samples`` the K normalisers are estimated from the same sampled words in training. Let w_k be the posterior of
     component k, and C the covariance of the relative errors of the normalisers. To second order the bias of the estimate is
-    -sum_k w_k C_kk + (1/2) w^T C w, between -1/2 (as for a softmax) and -1 times the mean of C_kk under w.
-
-    Shapes: contexts (..., H), log-probabilities (..., V)."""
+    -sum_k w_k C_kk + (1/2) w^T C w, between -1/2 (as for a softmax) and -1 times the mean of C_kk under w."""
 
     class Settings(_Mixture.Settings):
         log_shift: float = Field(default=0.0, ge=0.0)
@@ -122,9 +120,7 @@ class MoS(_Mixture):
 class MoC(_Mixture, NormalisedScores):
     """One softmax over the mean of K contexts: p(w | g) = softmax_w((sum_k pi_k h_k) . x + b), Eq. (2) of Yang et al. 2018.
 
-    It has the same parameters as the mixture of softmaxes, but E bounds the rank of its log-probabilities.
-
-    Shapes: contexts (..., H), log-probabilities (..., V)."""
+    It has the same parameters as the mixture of softmaxes, but E bounds the rank of its log-probabilities."""
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
         log_weights, contexts = self.mixture(hidden)

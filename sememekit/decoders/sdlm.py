@@ -45,9 +45,7 @@ class SDLM(NormalisedScores, Sensed):
     Everything is in log space. The products are computed once for each word (``sense_logits``). The sense bias, tanh on g Q_r
     and the gate bias are switches, since paper and release differ in them. There are two dropout masks: on the coordinates of
     the output word vectors, one for the batch (``vector_dropout``), and on the coordinates of g Q_r, one for each sequence,
-    shared over time and bases (``context_dropout``).
-
-    Shapes: contexts (..., H), log-probabilities (..., V)."""
+    shared over time and bases (``context_dropout``)."""
 
     words: nn.Embedding
 

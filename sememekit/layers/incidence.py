@@ -64,9 +64,7 @@ class Incidence(FixedTables):
     tensor: both are gather-and-sum over contiguous rows, which runs on CPU and CUDA, is deterministic (no atomic additions) and
     takes a weight for each edge. Index arrays are int32, with which the CPU kernel is up to 1.5 times as fast.
 
-    Args:
-        offsets: (rows + 1,) integers, where the members of each row begin and end in ``members``.
-        members: (edges,) integer column numbers."""
+    ``offsets``: (rows + 1,) integers, where the members of each row begin and end in ``members``: (edges,) column numbers."""
 
     offsets: Tensor
     members: Tensor
@@ -92,8 +90,7 @@ class Incidence(FixedTables):
     def back(self, y: Tensor, back_weight: Tensor | None = None) -> Tensor:
         """Sum over the rows that a member belongs to. ``y``: (rows, N). Returns (columns, N).
 
-        ``back_weight``: (edges,) ``edge_weight[incidence.back_edges]``, the weights in the order in which they are used here.
-        """
+        ``back_weight``: (edges,) ``edge_weight[incidence.back_edges]``, the weights in the order of their use here."""
         return _sums(y, self.back_rows, self.back_offsets, back_weight)
 
 

@@ -82,10 +82,8 @@ def sample_path(scores: Tensor, lengths: Tensor, generator: torch.Generator | No
 def ending_edges(leaving: Tensor) -> Tensor:
     """Convert scores by start node to scores by last token.
 
-    Args:
-        leaving: (B, T, L, E), entry [b, i, l - 1] of the edge of length l that leaves the node i.
-
-    Returns (B, T, L, E): entry [b, t, l - 1] is of the edge that left t + 1 - l; -inf before the start."""
+    ``leaving``: (B, T, L, E), entry [b, i, l - 1] of the edge of length l that leaves the node i. Returns (B, T, L, E): entry
+    [b, t, l - 1] is of the edge that left t + 1 - l; -inf before the start."""
     tokens, longest = leaving.shape[1:3]
     parts = []
     for length in range(1, longest + 1):

@@ -24,11 +24,7 @@ def check_range(numbers: Tensor, first: int, last: int, what: str, *, spared: in
     """Refuse numbers outside of ``first`` to ``last``.
 
     A GPU stops with an assertion, so that nothing is read back. Traced calls are not checked, since a graph must not depend on
-    the data.
-
-    Args:
-        spared: a further allowed number.
-        hint: ends the message.
+    the data. ``spared`` is a further allowed number, and ``hint`` ends the message.
 
     Raises ValueError (on a CPU): naming the first number outside the range."""
     if torch.compiler.is_compiling() or numbers.is_meta:

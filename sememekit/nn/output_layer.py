@@ -44,9 +44,7 @@ class OutputLayer(nn.Module):
     refused. A state dict has the order of words by count, and a fingerprint of senses, classes or tree, which must match on
     loading. The state dict does not contain senses, classes or tree: store them beside it.
 
-    Attributes:
-        in_features, num_words: H and V.
-        layer: the output layer of ``sememekit.decoders`` that computes."""
+    ``in_features`` and ``num_words`` are H and V; ``layer`` is the output layer of ``sememekit.decoders`` that computes."""
 
     decoder_class: ClassVar[type[Decoder]]
     any_size: ClassVar[bool] = False
@@ -58,8 +56,7 @@ class OutputLayer(nn.Module):
     by_clusters: ClassVar[tuple[str, str] | None] = None
     """The setting that ``clusters`` imply, with its value; () and None as above."""
     static: ClassVar[bool] = True
-    """True if ``layer.nll`` has static shapes and so compiles; otherwise a compiled graph uses the probabilities of all words.
-    """
+    """True if ``layer.nll`` has static shapes and so compiles; else a compiled graph uses the probabilities of all words."""
     rank_of_word: Tensor
     weight: Tensor | None
     layer: Decoder
@@ -149,9 +146,7 @@ class OutputLayer(nn.Module):
     def forward(self, hidden: Tensor, target: Tensor | None = None) -> Output:
         """Return log-probabilities of the targets, and the loss (default of ``reduction``: the mean).
 
-        Args:
-            hidden: (..., H) contexts.
-            target: (...) ids of words, whole numbers of any dtype, or ``ignore_index``.
+        ``hidden``: (..., H) contexts; ``target``: (...) ids of words, whole numbers of any dtype, or ``ignore_index``.
 
         Raises TypeError: targets that are not integers. Raises ValueError: shapes that do not fit, or (on a CPU) targets that
         are neither 0 to V - 1 nor ``ignore_index``. A GPU stops at such targets with an assertion, and a compiled graph does

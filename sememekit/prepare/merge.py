@@ -117,8 +117,7 @@ def hold_out(vocabulary: Vocabulary, share: float, seed: int) -> tuple[Vocabular
 def count_predicted(vocabulary: Vocabulary, shards: Sequence[ShardResult], predicted: Predicted) -> Vocabulary:
     """Recount the words as targets: how often each occurs in the texts that a model predicts, with one end word for each text.
 
-    Sampling, grouping and sorting words by frequency need these counts. A word that only occurs in other texts has the count 0.
-    """
+    Sampling, grouping and sorting words by frequency need these counts. A word that occurs only in other texts has count 0."""
     counts = np.zeros(len(vocabulary), dtype=np.int64)
     ends = 0
     for shard in shards:

@@ -83,9 +83,8 @@ class ChunkVocabulary:
     def windows(self, tokens: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """The chunks that end at each position of ``tokens`` (B, T); a negative id is padding and belongs to no chunk.
 
-        Returns:
-            (B, T, L) int64: entry [b, t, l - 1] is the id of the chunk of the l words that end at t, or -1 if it is not a chunk
-            or begins before the text. So [b, t, 0] is ``tokens[b, t]`` itself.
+        Returns (B, T, L) int64: entry [b, t, l - 1] is the id of the chunk of the l words that end at t, or -1 if it is not a
+        chunk or begins before the text. So [b, t, 0] is ``tokens[b, t]`` itself.
 
         It uses a trie in sorted arrays: l steps from each start, with one binary search for all positions."""
         ids = np.asarray(tokens, dtype=np.int64)
