@@ -94,7 +94,6 @@ class MoS(_Mixture):
         return (at_least_single(logits).log_softmax(dim=-1) + log_weights.unsqueeze(-1)).logsumexp(dim=-2)
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """Exact in evaluation; in training an estimate while words are drawn."""
         if self.training and self.sampler.active:
             return self.sampled_nll(hidden, self.sampler.draw(target.reshape(-1))).view(target.shape)
         log_weights, contexts = self.mixture(hidden)

@@ -165,10 +165,9 @@ class SDLM(NormalisedScores, Sensed):
         logits = sense_logits(self._inputs(hidden_1H))[:, 0]
         by_word = []
         for word in words.tolist():
-            first, last = self.structure.sense_offsets[word].item(), self.structure.sense_offsets[word + 1].item()
+            first, last = self.structure.sense_offsets[word : word + 2].tolist()
             shares = logits[first:last].softmax(dim=0).tolist()
-            ranked = sorted(enumerate(shares, start=int(first)), key=lambda pair: (-pair[1], pair[0]))
-            by_word.append(tuple(ranked))
+            by_word.append(tuple(sorted(enumerate(shares, start=first), key=lambda pair: (-pair[1], pair[0]))))
         return SenseAttribution(word_senses=tuple(by_word), sememe_gates=tuple(self._gates(hidden_1H)[:, 0].tolist()))
 
     def sense_probabilities(self, hidden: Tensor) -> SenseProbabilities:

@@ -62,20 +62,15 @@ def normaliser_and_score(
     The hand-written backward pass keeps the products with the words and the unnormalised sense probabilities, and recomputes
     the gates, so that no tensor of R x S x N exists. For a compiler, which cannot trace writes into parts of tensors, the same
     sums use plain operations."""
-    if torch.compiler.is_compiling() and correction_V is None:
-        return _traced(inputs, target_N)
+    if torch.compiler.is_compiling() and correction_V is None:  # the number of sampled words varies
+        logits_SN = sense_logits(inputs)
+        sense_MN, real_MN = inputs.structure.senses_of(target_N)
+        own_MN = logits_SN.gather(0, sense_MN)
+        return logits_SN.logsumexp(dim=0), own_MN.masked_fill(~real_MN, -torch.inf).logsumexp(dim=0)
     structure, contexts_RNE, words_VE, gates_KN, mixing_RK, bias_S = inputs
     # Inside the function it is not known whether gradients are recorded.
     how = structure, target_N, block, product_dtype(words_VE), torch.is_grad_enabled(), correction_V
     return _SenseSums.apply(contexts_RNE, words_VE, gates_KN.to(words_VE.dtype), mixing_RK, bias_S, *how)
-
-
-def _traced(inputs: SenseInputs, target_N: Tensor) -> tuple[Tensor, Tensor]:
-    """``normaliser_and_score`` in plain operations, without sampled words, whose number varies."""
-    logits_SN = sense_logits(inputs)
-    sense_MN, real_MN = inputs.structure.senses_of(target_N)
-    own_MN = logits_SN.gather(0, sense_MN)
-    return logits_SN.logsumexp(dim=0), own_MN.masked_fill(~real_MN, -torch.inf).logsumexp(dim=0)
 
 
 class _SenseSums(torch.autograd.Function):

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Iterable
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal, final
 
@@ -56,12 +57,10 @@ def train_sentencepieces(sentences: Iterable[str], pieces: int, seed: int, kind:
 
     One thread and a fixed seed: the same sentences give the same bytes. Raises DataError: more pieces than the text allows; the
     message names the possible number."""
-    import io
-
     import sentencepiece
 
     sentencepiece.set_random_generator_seed(seed % 2**32)  # it takes 32 bits
-    model = io.BytesIO()
+    model = BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(sentences),
