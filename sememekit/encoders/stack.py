@@ -35,7 +35,6 @@ def run_layer(layer: Any, x: Tensor, own: State, lengths: Tensor | None, dtype: 
 
 
 def _run_kernel(layer: Any, x: Tensor, own: State, lengths: Tensor | None) -> tuple[Tensor, State]:
-    """``run_layer`` by the kernel of torch."""
     before = tuple(part.unsqueeze(0) for part in own)  # (1, B, H) each
     if lengths is None:
         hidden, after = layer(x, before if len(own) > 1 else before[0])

@@ -164,8 +164,7 @@ def _flags(records: Sequence[ExampleOutcome], outcome: str) -> np.ndarray:
 
 
 def _known(records: Sequence[ExampleOutcome]) -> np.ndarray:
-    """Return the examples that count for accuracy: all that were classified, even with a later error. Without the errors
-    accuracy would be too low, since only correct examples are queried further."""
+    # Also with a later error: only correct examples are queried further, so that accuracy would be too low without them.
     return np.array([record.correct is not None for record in records], dtype=np.float64)
 
 

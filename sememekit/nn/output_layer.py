@@ -239,12 +239,10 @@ class OutputLayer(nn.Module):
         return self.layer.nll(hidden, words)
 
     def _static(self, hidden: Tensor) -> bool:
-        """Return ``static`` for these contexts."""
         return self.static
 
     def _swap(self, hidden: Tensor) -> Callable[[Tensor], Tensor]:
-        """Return a function that swaps batch and time axes, so that dropout masks are locked over time; the identity for
-        contexts without time."""
+        """Return a function that puts time first, if contexts have it, so that dropout masks are locked over time."""
         return (lambda x: x.transpose(0, 1)) if self.batch_first and hidden.ndim >= 3 else (lambda x: x)
 
     def _check(self, hidden: Tensor) -> None:

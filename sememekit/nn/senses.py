@@ -235,9 +235,7 @@ def as_clusters(clusters: Any, num_words: int, name: str) -> NDArray[np.int64] |
 
 
 def _listed(given: Any, what: str, wanted: str) -> list[Any]:
-    """Return the elements of a list, an array or a tensor, but not of a string.
-
-    Raises ConfigError: anything else, in most cases a missing level of lists."""
+    """Return the elements of a list, an array or a tensor; else ConfigError, mostly for a missing level of lists."""
     if not isinstance(given, str | bytes | Mapping):
         try:
             return list(given)

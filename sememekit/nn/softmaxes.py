@@ -147,7 +147,7 @@ class MixtureOfSoftmaxes(OutputLayer):
     >>> words_TB = layer.predict(hidden_TBH)
 
     pi = softmax(W_pi h), h_k = tanh(W_k h + b_k), Sec. 2.4. With counts the word biases start at their logarithms. Settings of
-    ``decoders.mos``: ``context_dropout``, ``word_bias``, ``bias_start``, ``samples``, ``log_shift``, ``num_components`` (15)."""
+    ``decoders.mos``: ``context_dropout``, ``word_bias``, ``bias_start``, ``samples``, ``log_shift``, 15 ``num_components``."""
 
     decoder_class: ClassVar[type[Decoder]] = MoS
     any_size: ClassVar[bool] = True

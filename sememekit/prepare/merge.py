@@ -73,8 +73,7 @@ def merge_vocabulary(
 
 
 def _count_training(shard: ShardResult, division: StratifiedDivision, stem: Path) -> ShardResult:
-    """Return the words of train of one undivided shard with their counts as ``.types`` of a shard, in a process of an engine;
-    no other part of this shard may be read."""
+    """Return a shard of which only ``.types`` may be read: the words of train of one undivided shard, with their counts."""
     found_counts = _counts(shard, lambda first, size: division.take(size) == 0)
     counts = found_counts.tolist()  # numbers of Python: looked up and written in half the time
     with stem.with_suffix(".types").open("w", encoding="utf-8", newline="\n") as file:

@@ -306,9 +306,7 @@ def senses_of(lexicons: Sequence[Lexicon]) -> Iterator[tuple[str, Sense]]:
 
 
 def _by_side(senses: Iterable[Sense]) -> dict[str, set[str]]:
-    """Return a table from names, and from each side of ``english|中文``, to the sememes that they stand for.
-
-    HowNet's own files have Chinese sememes; their English sides are in the definitions."""
+    """Return the sememes of each name, or side of ``english|中文``; HowNet has English sides in definitions only."""
     found: dict[str, set[str]] = {}
     for sense in senses:
         for sememe in sense.sememes:

@@ -148,8 +148,7 @@ class ChunkVocabulary:
 def _trie(
     ngrams: Sequence[tuple[int, ...]], num_tokens: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return a trie, whose first V nodes are the words, as three arrays: sorted keys ``node * V + word`` (edges,), their target
-    nodes (edges,), and the chunk of each node, or -1 (nodes,)."""
+    """Return sorted keys ``node * V + word``, the nodes they lead to, and each node's chunk or -1; V nodes are the words."""
     table: dict[tuple[int, int], int] = {}
     chunks = dict(enumerate(range(num_tokens)))
     for index, ngram in enumerate(ngrams):
