@@ -1,12 +1,10 @@
 """Run attacks: each example is a coroutine that yields texts and receives answers; each round queries the victim in batches.
 
-A round takes the examples with the fewest texts. An example that is too large for a round waits for the others, then is queried
-in parts.
+A round takes the examples with the fewest texts. One too large for a round waits, then is queried in parts.
 
 Queries: every text that a search asks for is one query of its example, the example itself included. With the rule ``distinct``
 a text that the same example asked before is answered from memory and not counted again; with ``every`` it is counted each time.
-All texts of one step are queried and counted, even if the first succeeds. A step beyond the query budget is cut to the budget,
-and the search ends.
+All texts of one step are queried and counted, even if the first succeeds. A step beyond the budget is cut, and the search ends.
 
 A text that a constraint refuses is not queried and not counted; the search gets the score ``REFUSED``.
 

@@ -32,8 +32,7 @@ def recorded_name(signature: Signature, where: Path) -> str:
 def segmenter_for(
     name: str, *, lexicon: str | Sequence[str] | None = None, hmm: bool = False, model: Path | str | None = None
 ) -> Segmenter:
-    """Return a segmenter by name, from ``sememekit.text.segmenters.SEGMENTERS`` or ``package.module:Class``, with the words of
-    a lexicon.
+    """Return a segmenter of ``sememekit.text.segmenters.SEGMENTERS``, or ``package.module:Class``, with the words of a lexicon.
 
     ``lexicon``, one or several ``FORMAT:PATH`` or ``open``, is for ``fmm`` (``open`` by default) and for ``jieba``;
     ``hmm`` lets jieba guess other words; ``model`` is a file of ``MODELS``. Raises ConfigError: an unknown name, or a missing

@@ -113,8 +113,7 @@ class Decoder(nn.Module, ABC):
 
     @abstractmethod
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """Return the negative log-likelihood of each target in nats, unreduced: equal to the gathered ``log_probs``, but maybe
-        cheaper.
+        """Return the negative log-likelihood of each target in nats, unreduced: equal to gathered ``log_probs``, maybe cheaper.
 
         ``hidden``: (..., H) contexts; ``target``: (...) word ids. Returns (...) nats."""
 
@@ -165,9 +164,8 @@ class Scheduled(Decoder):
     def train_together(self, ranks: Ranks, draws: torch.Generator) -> None:
         """Synchronise state without gradient among ranks; called once before several processes train.
 
-        Args: ranks: all make the same calls in the same order; ``after_step`` can exchange numbers. draws: a generator with the
-        same numbers on every rank, for draws that a whole batch shares; resuming restores it. Torch's default generator differs
-        between ranks."""
+        ``ranks`` all make the same calls in the same order; ``after_step`` can exchange numbers. ``draws`` has the same numbers
+        on every rank, unlike torch's default generator, for draws that a whole batch shares; resuming restores it."""
 
     def look_up_sparsely(self, allowed: bool) -> None:
         """Allow or forbid sparse gradients of word vectors around each training step; sparse gradients save time if a step uses

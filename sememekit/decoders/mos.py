@@ -1,5 +1,4 @@
-"""Mixture of softmaxes and its control, the mixture of contexts (Yang et al. 2018); both use several weighted contexts for each
-position."""
+"""Mixture of softmaxes and its control, the mixture of contexts (Yang et al. 2018); both weight several contexts."""
 
 from typing import final
 

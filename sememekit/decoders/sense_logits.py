@@ -1,5 +1,4 @@
-"""The main computation of the sememe-driven layer: logits of all senses and likelihood of target words, in blocks of tokens and
-words.
+"""The main computation of the sememe-driven layer: logits of senses and likelihood of targets, in blocks of tokens and words.
 
 The forward cost of a token in multiply-adds: R V E for the products of contexts and words (as in R softmax layers), R times the
 number of edges for the gates of all senses, and R S for the products of gates and scores. The product with the word vector is
@@ -82,13 +81,7 @@ class _SenseSums(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        contexts_RNE: Tensor,
-        words_VE: Tensor,
-        gates_KN: Tensor,
-        mixing_RK: Tensor,
-        bias_S: Tensor | None,
-        *how: Any,
+        ctx: Any, contexts_RNE: Tensor, words_VE: Tensor, gates_KN: Tensor, mixing_RK: Tensor, bias_S: Tensor | None, *how: Any
     ) -> tuple[Tensor, Tensor]:
         structure, target_N, block, lowered, learns, correction_V = how
         order = structure.blocks(words_VE.dtype)
@@ -236,8 +229,7 @@ def likelihood(
 
 
 def grad_of_logits(kept: Sequence[Tensor], by_normaliser_n: Tensor, by_score_n: Tensor, memory: Tensor) -> Tensor:
-    """Return the gradient of the logits (S, n) in ``memory``, from ``raised_Sn``, ``place_Mn`` and ``share_Mn`` of a
-    ``Likelihood``.
+    """Return the gradient of logits (S, n) in ``memory``, from ``raised_Sn``, ``place_Mn``, ``share_Mn`` of a ``Likelihood``.
 
     ``by_normaliser_n`` is the gradient of the normaliser, already divided by ``total_n``: n divisions instead of S n."""
     raised_Sn, place_Mn, share_Mn = kept

@@ -1,6 +1,4 @@
-"""A fixed sparse 0/1 matrix between two finite sets, as an operator on dense rows; log-space sums over segments of rows.
-
-``FixedTables`` has constant tables that are not in state dicts."""
+"""A fixed sparse 0/1 matrix between two finite sets, as an operator on dense rows; log-space sums over segments of rows."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Self

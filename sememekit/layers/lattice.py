@@ -31,8 +31,7 @@ def forward_scores(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def backward_scores(scores: Tensor, lengths: Tensor) -> Tensor:
-    """Return (B, T + 1) beta_i = log of the sum over all paths from node i to the end of the sentence, in float64; -inf after
-    it."""
+    """Return (B, T + 1) beta_i = log of the sum over all paths from node i to the sentence's end, in float64; -inf after it."""
     batch, tokens, longest, _ = scores.shape
     folded = _inside(scores, lengths).logsumexp(-1)
     nodes = torch.arange(tokens + 1, device=scores.device)

@@ -3,8 +3,7 @@
 An example has one of five outcomes, which are counted separately and defined in docs/attacks.md. An example with an error is
 neither robust nor fooled; if it was classified before, it still counts for accuracy, and as untried if correct.
 
-Rates and their differences have the intervals of ``sememekit.measure.intervals``; means have bootstrap intervals. Below: the
-size of the search space (coverage), and the share of successes that people accept (validity)."""
+Rates and their differences have the intervals of ``sememekit.measure.intervals``; means have bootstrap intervals."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

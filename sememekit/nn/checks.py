@@ -9,8 +9,7 @@ from torch import Tensor
 def whole_numbers(given: Tensor, what: str, shape: Sequence[int] | None = None, of: str = "") -> Tensor:
     """Convert ``given`` to int64 from any integer dtype.
 
-    Raises TypeError, beginning with ``what``: not a tensor of integers. Raises ValueError: not of the ``shape`` that belongs
-    to ``of``."""
+    Raises TypeError, beginning with ``what``: not a tensor of integers. Raises ValueError: not of the ``shape`` of ``of``."""
     if not isinstance(given, Tensor):
         raise TypeError(f"{what} must be a tensor of whole numbers, given {type(given).__name__}")
     if given.is_floating_point() or given.is_complex() or given.dtype == torch.bool:

@@ -149,8 +149,7 @@ class OutputLayer(nn.Module):
         ``hidden``: (..., H) contexts; ``target``: (...) ids of words, whole numbers of any dtype, or ``ignore_index``.
 
         Raises TypeError: targets that are not integers. Raises ValueError: shapes that do not fit, or (on a CPU) targets that
-        are neither 0 to V - 1 nor ``ignore_index``. A GPU stops at such targets with an assertion, and a compiled graph does
-        not check them."""
+        are neither 0 to V - 1 nor ``ignore_index``. A GPU stops there with an assertion; a compiled graph does not check."""
         if target is None:
             raise TypeError(
                 f"{type(self).__name__}: layer(hidden, target) is a loss; without targets call layer.log_prob(hidden) for the "

@@ -34,8 +34,7 @@ class FullSoftmax(OutputLayer):
     True
 
     Shared vectors (``embedding=``) as in Inan et al. 2017 and Press and Wolf 2017. Settings: ``bias``, ``bias_start``
-    ("log_frequency" starts from the counts), ``samples`` (``decoders.softmax``). Shapes: contexts (..., H), log-probabilities
-    (..., V)."""
+    ("log_frequency": from counts), ``samples`` (``decoders.softmax``). Contexts (..., H), log-probabilities (..., V)."""
 
     decoder_class: ClassVar[type[Decoder]] = Softmax
 

@@ -34,8 +34,7 @@ def merge_vocabulary(
     specials: tuple[str, ...],
     folder: Path,
 ) -> tuple[Vocabulary, float | None]:
-    """Sum the counts of all shards and choose the vocabulary; return it, and the share of tokens that the lexicon knows before
-    ``<unk>`` replacement.
+    """Sum all counts and choose the vocabulary; return it, and the share of tokens that the lexicon knows before ``<unk>``.
 
     A word is kept if it ``is_known`` (if given), occurs ``min_count`` times, and is among the ``max_vocabulary`` most frequent.
     All other counts go to ``<unk>``. Specials are always kept. Raises ConfigError for an impossible minimum count or size."""

@@ -8,8 +8,7 @@ A shard writes four files into the work folder, named by the key of the shard:
     KEY.ids      uint32: words by provisional ids, 0.. in the order of their first occurrence in the shard
     KEY.units    (sentences, 3) uint32: words, characters and bytes of each sentence
     KEY.types    word TAB count TAB provisional id, sorted by word
-    KEY.done JSON: the counts, and size and SHA-256 of the other files; written last, by a rename, so that a shard with this
-    file is complete
+    KEY.done     JSON: the counts, and size and SHA-256 of the other files; the last, by a rename: the shard is complete
 
 The key is a hash over all that decides the result, so the marker of a killed run is valid if its key matches. The files are
 compared with the marker before reuse."""

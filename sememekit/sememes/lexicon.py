@@ -22,8 +22,7 @@ PAIR = re.compile("([A-Za-z0-9][A-Za-z0-9_.'-]*(?: [A-Za-z0-9_.'-]+)*)\\|([\u4e0
 class Sense:
     """One sense of one word, with a sorted set of sememes.
 
-    The set may be empty: HowNet has definitions in English only, such as ``{partner}``. Such a sense can be looked up, but a
-    graph leaves it out."""
+    The set may be empty: HowNet has definitions in English only, such as ``{partner}``. A graph leaves such a sense out."""
 
     word: str
     sememes: tuple[str, ...]

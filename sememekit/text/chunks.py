@@ -38,12 +38,7 @@ class ChunkVocabulary:
         fingerprint: 16 hexadecimal digits of the SHA-256 over the file."""
 
     def __init__(
-        self,
-        vocabulary: Vocabulary,
-        ngrams: Sequence[tuple[int, ...]] = (),
-        counts: Iterable[int] = (),
-        *,
-        max_length: int,
+        self, vocabulary: Vocabulary, ngrams: Sequence[tuple[int, ...]] = (), counts: Iterable[int] = (), *, max_length: int
     ) -> None:
         """Take sorted n-grams: M tuples of 2..L word ids with falling counts."""
         self.num_tokens = len(vocabulary)
