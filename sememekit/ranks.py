@@ -40,7 +40,7 @@ class Ranks:
 
     Every rank makes the same calls in the same order. A call to a rank whose process ended raises RankError.
 
-    ``rank`` is the number of this process, 0 to ``size`` - 1; ``local`` is its number on its machine, and that of its GPU, too;
+    ``rank`` is the number of this process, 0 to ``size`` - 1; ``local`` is its number on its machine, also of its GPU;
     ``restarts`` counts restarts by torchrun."""
 
     def __init__(self, rank: int = 0, size: int = 1, local: int = 0, restarts: int = 0, store: Store | None = None) -> None:

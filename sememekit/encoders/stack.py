@@ -22,7 +22,7 @@ def run_layer(layer: Any, x: Tensor, own: State, lengths: Tensor | None, dtype: 
     """Run a recurrent module of torch, or a ``WeightDropped`` one, over ``x`` (T, B, E): outputs (T, B, H), states (B, H).
 
     Autocast is off inside. If ``dtype`` (``product_dtype``) is lower than the dtype of ``x``, an LSTM on a CPU multiplies in
-    ``dtype``; its states, sums and gates, and all else, keep that of ``x``. Torch's autocast would round states, too."""
+    ``dtype``; its states, sums and gates, and all else, use the dtype of ``x``. Torch's autocast would round states."""
     if dtype == x.dtype or x.device.type != "cpu" or not isinstance(layer, nn.LSTM | WeightDropped):
         return _run_kernel(layer, x, own, lengths)
     # The rows of torch's weights are of i, f, u, o: ``lstm_scan`` wants u, f, i, o.
