@@ -40,11 +40,8 @@ class Ranks:
 
     Every rank makes the same calls in the same order. A call to a rank whose process ended raises RankError.
 
-    Attributes:
-        rank: the number of this process, 0 to ``size`` - 1.
-        size: number of processes.
-        local: the number of this process on its machine, which is the number of its GPU, too.
-        restarts: number of restarts by torchrun."""
+    ``rank`` is the number of this process, 0 to ``size`` - 1; ``local`` is its number on its machine, also of its GPU;
+    ``restarts`` counts restarts by torchrun."""
 
     def __init__(self, rank: int = 0, size: int = 1, local: int = 0, restarts: int = 0, store: Store | None = None) -> None:
         self.rank, self.size, self.local, self.restarts, self._store = rank, size, local, restarts, store

@@ -84,9 +84,8 @@ class StopRequest:
 def stop_signals(*, patient: bool = False, lasting: bool = False) -> Iterator[StopRequest]:
     """Let SIGTERM, SIGINT, SIGHUP and SIGUSR1 set the yielded ``StopRequest`` inside the block; only in the main thread.
 
-    Args:
-        patient: treat repeated signals as one. Otherwise a second signal, some seconds later, acts as usual.
-        lasting: after a stop request, ignore further signals for good."""
+    ``patient`` treats repeated signals as one; otherwise a second signal, some seconds later, acts as usual. ``lasting``
+    ignores further signals for good after a stop request."""
     asked = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield asked

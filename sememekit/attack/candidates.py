@@ -90,8 +90,7 @@ _WORDS_AT_ONCE: Final = 256
 class EmbeddingCandidates(Candidates):
     """The nearest words, nearest first, whose SQUARED Euclidean distance is below ``delta``.
 
-    The public code of Alzantot et al. 2018 does the same, but puts words without a vector at the origin, as neighbours of each
-    other. Here such words are excluded."""
+    As in the public code of Alzantot et al. 2018, which puts words without a vector at the origin; here they are excluded."""
 
     class Settings(Candidates.Settings):
         path: str = ""

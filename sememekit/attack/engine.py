@@ -1,12 +1,10 @@
 """Run attacks: each example is a coroutine that yields texts and receives answers; each round queries the victim in batches.
 
-A round takes the examples with the fewest texts. An example that is too large for a round waits for the others, then is queried
-in parts.
+A round takes the examples with the fewest texts. One too large for a round waits, then is queried in parts.
 
 Queries: every text that a search asks for is one query of its example, the example itself included. With the rule ``distinct``
 a text that the same example asked before is answered from memory and not counted again; with ``every`` it is counted each time.
-All texts of one step are queried and counted, even if the first succeeds. A step beyond the query budget is cut to the budget,
-and the search ends.
+All texts of one step are queried and counted, even if the first succeeds. A step beyond the budget is cut, and the search ends.
 
 A text that a constraint refuses is not queried and not counted; the search gets the score ``REFUSED``.
 
@@ -93,8 +91,7 @@ class Attack:
                     yield self.confirmed(result)
 
     def _round(self, active: Sequence[_Active]) -> list[tuple[_Active, int]]:
-        """Return the examples to query next, fewest texts first, and how many texts of each: all of them, except that an
-        example too large for a round is queried in parts, once no other example waits."""
+        """Return the next examples, fewest texts first, and how many texts of each: one too large waits and comes in parts."""
         room = _BATCHES * self.victim.batch_size * LENGTH
         found: list[tuple[_Active, int]] = []
         for one in sorted(active, key=lambda one: one.left * one.length):
@@ -281,7 +278,10 @@ class _Run:
                     best = max(best, float(scores.max()))
                     won = known[self._aim.reached(probabilities)]
                     if len(won := won[rows[won].any(axis=1)]):  # a row of zeros is the original text
-                        index = self._pick(won, rows, scores)
+                        # The success with the fewest changes, then the best score, then the first.
+                        changed = (rows[won] > 0).sum(axis=1)
+                        fewest = won[changed == changed.min()]
+                        index = int(fewest[best_index(scores[fewest])])
                         return _Outcome(self._queries, best, row=rows[index], probabilities=self._memory[keys[index]])
                 if asked < len(keys):
                     return _Outcome(
@@ -327,10 +327,3 @@ class _Run:
             if new:
                 fresh[key] = index
         return list(fresh.values()), len(keys)
-
-    @staticmethod
-    def _pick(won: NDArray[np.int64], rows: Rows, scores: NDArray[np.float64]) -> int:
-        """Pick the success with the fewest changes, then the best score, then the first."""
-        changed = (rows[won] > 0).sum(axis=1)
-        fewest = won[changed == changed.min()]
-        return int(fewest[best_index(scores[fewest])])

@@ -33,8 +33,8 @@ class AttackFolder:
     """Results of one attack; ``create`` a new folder, or ``open`` an existing one."""
 
     def __init__(self, path: Path, identity: dict[str, Any]) -> None:
-        self.path = path
-        self.identity = identity
+        self.path, self.identity = path, identity
+        self._lines = path / "examples.jsonl"
 
     @classmethod
     def create(cls, path: Path, identity: Mapping[str, Any]) -> "AttackFolder":
@@ -153,42 +153,41 @@ class AttackFolder:
     def results(self) -> dict[int, ExampleResult]:
         """Every finished example by its number. Raises DataError: a line in the middle is no result. Raises CheckpointError:
         attack.json or the lines differ from ``report.json``."""
-        path = self.path / "examples.jsonl"
         if (report := self._report()) is not None:
             size = report[_WRITTEN][1]
-            for name, stored, found in zip(("attack.json", "", path.name), report[_WRITTEN], self._written(size), strict=True):
+            names = ("attack.json", "examples.jsonl", "examples.jsonl")
+            for name, stored, found in zip(names, report[_WRITTEN], self._written(size), strict=True):
                 if stored != found:
                     raise CheckpointError(
-                        f"{self.path}/{name or path.name} does not match report.json beside it: one of the two was changed "
-                        "after writing; take the folder from a copy, or attack anew with another --out"
+                        f"{self.path}/{name} does not match report.json beside it: one of the two was changed after writing; "
+                        "take the folder from a copy, or attack anew with another --out"
                     )
-        return whole_results(path)
+        return whole_results(self._lines)
 
     def _written(self, size: int | None = None) -> tuple[str, int, str]:
         """SHA-256 of attack.json, and size and SHA-256 of the lines, or of their first ``size`` bytes."""
-        path = self.path / "examples.jsonl"
-        identity, lines = (self.path / "attack.json").read_bytes(), path.read_bytes()[:size] if path.exists() else b""
+        identity = (self.path / "attack.json").read_bytes()
+        lines = self._lines.read_bytes()[:size] if self._lines.exists() else b""
         return sha256(identity).hexdigest(), len(lines), sha256(lines).hexdigest()
 
     def drop_torn_line(self) -> None:
         """Remove an incomplete last line; errors as ``results``."""
-        path = self.path / "examples.jsonl"
         self.results()
-        if path.exists():
-            data = path.read_bytes()
+        if self._lines.exists():
+            data = self._lines.read_bytes()
             whole = data.rfind(b"\n") + 1
             if whole < len(data):
-                replace_file(path, data[:whole])
+                replace_file(self._lines, data[:whole])
 
     def append(self, result: ExampleResult) -> None:
-        append_result(self.path / "examples.jsonl", result)
+        append_result(self._lines, result)
 
     def finish(self) -> None:
         """Sort the lines in the order of the data, so that the file does not depend on the order of finishing."""
         results = self.results()
         lines = b"".join(results[index].model_dump_json().encode() + b"\n" for index in sorted(results))
         (self.path / "report.json").unlink(missing_ok=True)
-        replace_file(self.path / "examples.jsonl", lines)
+        replace_file(self._lines, lines)
 
     def write_report(self, report: AttackReport, page: str = "") -> None:
         """Write the report, and for a finished attack the page."""

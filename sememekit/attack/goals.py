@@ -59,8 +59,7 @@ class Untargeted(Goal):
 class Targeted(Goal):
     """A target label from ``targets``, or else another label at random.
 
-    Alzantot et al. 2018 and the sememe RNN paper: entailment <-> contradiction, and neutral becomes one of the two at random.
-    """
+    Alzantot et al. 2018 and the sememe RNN paper: entailment <-> contradiction; neutral becomes one of the two at random."""
 
     class Settings(Goal.Settings):
         targets: dict[str, tuple[str, ...]] = Field(default_factory=dict)

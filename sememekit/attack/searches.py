@@ -1,8 +1,7 @@
 """Searches for adversarial examples: generators that yield rows of a space and receive their scores.
 
-A search never sees a text, a label or the victim. It yields rows, receives their scores (higher is better), and returns when
-nothing is left to try. The engine counts queries, ends the search at the first row that reaches the goal, and runs the searches
-of many examples together."""
+A search never sees a text, a label or the victim. It yields rows, receives scores (higher is better), and returns when nothing
+is left. The engine counts queries, ends the search at the first row that reaches the goal, and runs many together."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
@@ -45,8 +44,7 @@ class Search(ABC):
     def run(self, space: Space, start: float, generator: np.random.Generator) -> Queries:
         """Search a space with at least one changeable word and one change allowed.
 
-        ``start`` is the score of the original; each example has its own ``generator``, so that results do not depend on other
-        examples."""
+        ``start`` is the score of the original; ``generator`` is the example's own, so that other examples do not matter."""
 
 
 def best_single_replacement(

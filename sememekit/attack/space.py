@@ -1,7 +1,6 @@
 """The space of texts of a search: the words that may change, their substitutes, and the limit of changes.
 
-A point of the space is a row of P small integers, one for each changeable word: 0 is the original word, k its k-th substitute.
-"""
+A point of the space is a row of P small integers, one for each changeable word: 0 for the word itself, k for substitute k."""
 
 from __future__ import annotations
 

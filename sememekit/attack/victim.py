@@ -89,8 +89,7 @@ class Victim:
         return answer
 
     def _batches(self, texts: Iterable[Fields]) -> Iterator[list[Fields]]:
-        """Yield batches of texts of similar length: ``batch_size`` texts, or fewer if the padded batch would exceed
-        ``batch_size`` texts of ``LENGTH`` characters."""
+        """Yield texts of similar length, at most ``batch_size``, and no more padded than as many texts of ``LENGTH``."""
         batch: list[Fields] = []
         for text in sorted(texts, key=lambda text: (num_characters(text), text)):
             if batch and len(batch) >= min(self.batch_size, self.batch_size * LENGTH // max(num_characters(text), 1)):

@@ -198,8 +198,7 @@ def texts_of_lines(blocks: Iterable[bytes], name: str, column: str, faults: Faul
     """Yield the text of each JSON object with a line end, one line at a time.
 
     Byte-order marks are removed and counted; lines that are not UTF-8 are counted under ``replace`` and ``skip``. Raises
-    DataError, with file and line: a line is not an object with the column; invalid UTF-8 under ``strict``, or in most lines
-    under ``replace``."""
+    DataError, with file and line: no object with the column; invalid UTF-8 under ``strict``, or mostly under ``replace``."""
     lines, invalid_before = 0, faults.bad_lines
     for number, line in enumerate(_lines(blocks), start=1):
         line = without_mark(line, faults)

@@ -32,8 +32,7 @@ def recorded_name(signature: Signature, where: Path) -> str:
 def segmenter_for(
     name: str, *, lexicon: str | Sequence[str] | None = None, hmm: bool = False, model: Path | str | None = None
 ) -> Segmenter:
-    """Return a segmenter by name, from ``sememekit.text.segmenters.SEGMENTERS`` or ``package.module:Class``, with the words of
-    a lexicon.
+    """Return a segmenter of ``sememekit.text.segmenters.SEGMENTERS``, or ``package.module:Class``, with the words of a lexicon.
 
     ``lexicon``, one or several ``FORMAT:PATH`` or ``open``, is for ``fmm`` (``open`` by default) and for ``jieba``;
     ``hmm`` lets jieba guess other words; ``model`` is a file of ``MODELS``. Raises ConfigError: an unknown name, or a missing
@@ -46,9 +45,8 @@ def segmenter_for(
 def recorded_segmenter(signature: Signature, where: Path, *, words: Iterable[str] | None = None) -> Segmenter:
     """Return the segmenter of some data; its description must equal the signature's, read from the file ``where``.
 
-    The segmenter uses the words stored beside the signature; if a user gives ``words``, they must be equal. Raises ConfigError:
-    the signature names code that is not trusted. Raises DataError: the segmenter cannot be opened, or its description differs.
-    """
+    The segmenter uses the words stored beside the signature; ``words`` from a user must be equal. Raises ConfigError: the
+    signature names code that is not trusted. Raises DataError: the segmenter cannot be opened, or its description differs."""
     name, folder, given, model = recorded_name(signature, where), where.parent, words is not None, None
     if not given:
         words = kept_words(folder, signature)

@@ -19,9 +19,7 @@ class Adaptive(Decoder):
     """A softmax over frequent words and tail clusters, and one inside each tail; contexts shrink from tail to tail.
 
     It wraps torch's ``AdaptiveLogSoftmaxWithLoss``, which requires word ids by falling frequency. It is never tied, since the
-    tails have shorter vectors than the input.
-
-    Shapes: contexts (..., H), log-probabilities (..., V)."""
+    tails have shorter vectors than the input."""
 
     class Settings(config.Settings):
         cutoffs: tuple[int, ...] | None = None

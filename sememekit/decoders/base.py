@@ -79,8 +79,8 @@ class Decoder(nn.Module, ABC):
     >>> nats_TB = layer.nll(hidden_TBH, target_TB)
     >>> log_probs_TBV = layer.log_probs(hidden_TBH)
 
-    A subclass nests a frozen ``Settings`` and takes ``(settings, resources)``. Contexts have any leading shape; with three axes
-    the first is time, along which locked masks are shared."""
+    A subclass nests a frozen ``Settings`` and takes ``(settings, resources)``. Contexts have any leading shape, (..., H), and
+    log-probabilities are (..., V); with three axes the first is time, along which locked masks are shared."""
 
     Settings: type[Settings]
     tables: int = 1
@@ -113,8 +113,7 @@ class Decoder(nn.Module, ABC):
 
     @abstractmethod
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """Return the negative log-likelihood of each target in nats, unreduced: equal to the gathered ``log_probs``, but maybe
-        cheaper.
+        """Return the negative log-likelihood of each target in nats, unreduced: equal to gathered ``log_probs``, maybe cheaper.
 
         ``hidden``: (..., H) contexts; ``target``: (...) word ids. Returns (...) nats."""
 
@@ -128,13 +127,8 @@ class Decoder(nn.Module, ABC):
     def topk_words(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
         """Return the ``count`` most probable words of each context (or all words), as a search needs them at each step.
 
-        Equal to the largest ``log_probs``, but maybe cheaper.
-
-        Args:
-            hidden: (N, H) contexts.
-            count: number of words.
-
-        Returns log-probabilities (N, C) by falling value, and word ids (N, C); both may be written over."""
+        Equal to the largest ``log_probs``, but maybe cheaper. ``hidden``: (N, H) contexts. Returns log-probabilities (N, C) by
+        falling value, and word ids (N, C); both may be written over."""
         found = [
             self._topk_words(part, count) for part in hidden.split(max(1, LARGEST_TABLE // (self.tables * self._num_words)))
         ]
@@ -154,8 +148,7 @@ class Decoder(nn.Module, ABC):
     def begin_training(self, counts: NDArray[np.integer]) -> None:
         """Initialise from word frequencies, once before a fresh run is trained (default: nothing).
 
-        Args:
-            counts: (V,) how often each word is a target in the training text, without other splits."""
+        ``counts``: (V,) how often each word is a target in the training text, without other splits."""
 
     def room_for_words(self) -> Mapping[str, Any]:
         """Return settings that keep this layer unchanged when words are appended to the vocabulary; None removes a key.
@@ -171,9 +164,8 @@ class Scheduled(Decoder):
     def train_together(self, ranks: Ranks, draws: torch.Generator) -> None:
         """Synchronise state without gradient among ranks; called once before several processes train.
 
-        Args: ranks: all make the same calls in the same order; ``after_step`` can exchange numbers. draws: a generator with the
-        same numbers on every rank, for draws that a whole batch shares; resuming restores it. Torch's default generator differs
-        between ranks."""
+        ``ranks`` all make the same calls in the same order; ``after_step`` can exchange numbers. ``draws`` has the same numbers
+        on every rank, unlike torch's default generator, for draws that a whole batch shares; resuming restores it."""
 
     def look_up_sparsely(self, allowed: bool) -> None:
         """Allow or forbid sparse gradients of word vectors around each training step; sparse gradients save time if a step uses
@@ -275,9 +267,7 @@ class ClusterLearner(Clustered, Scheduled):
     def set_cluster_statistics(self, means: Tensor, seen: Tensor) -> None:
         """Replace the statistics by exact means of ``cluster_bits`` over the occurrences of each word.
 
-        Args:
-            means: (V, C).
-            seen: (V,) which words occur; other words keep their statistics."""
+        ``means``: (V, C); ``seen``: (V,) which words occur. Other words keep their statistics."""
 
     @abstractmethod
     def reassign(self) -> ClusterChange:
@@ -296,10 +286,8 @@ def spelled(layer: Decoder) -> str:
 def word_vectors(resources: Resources, decoder: str, *, tied: bool, any_size: bool = False) -> nn.Embedding:
     """Return the output word vectors: the input embedding if tied, otherwise a new (V, H) table, uniform in +-0.1.
 
-    Args:
-        any_size: the decoder maps contexts to the size of the embedding.
-
-    Raises ConfigError: tied, but the task has no embedding, or its embedding and the contexts differ in size."""
+    ``any_size``: the decoder maps contexts to the size of the embedding. Raises ConfigError: tied, but the task has no
+    embedding, or its embedding and the contexts differ in size."""
     if not tied:
         return uniform_embedding(len(resources.vocabulary), resources.width)
     if resources.embedding is None:

@@ -28,9 +28,7 @@ class ClassHSM(Clustered):
 
     Classes have equal total frequency (Mikolov et al. 2011), group words that share sememes (``word_classes.partition``), or
     come from a file. No class is padded, so no probability is lost; numbers that the file does not use are left out. A token
-    needs the scores of C classes and of the words of one class: about 2 sqrt(V) products instead of V with C = sqrt(V).
-
-    Shapes: contexts (..., H), log-probabilities (..., V)."""
+    needs the scores of C classes and of the words of one class: about 2 sqrt(V) products instead of V with C = sqrt(V)."""
 
     class Settings(BiasStartSettings):
         classes: Literal["frequency", "sememes", "file"] = "frequency"

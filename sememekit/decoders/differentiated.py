@@ -22,9 +22,7 @@ class Differentiated(NormalisedScores):
     the first band. A word is scored by the part of its band alone, and its vector has the width of this part. One softmax
     covers all bands, so the distribution is exact. The products cost the sum of band size x part width instead of V x H.
 
-    If tied (E = H), the vector of a word is the slice of its input vector that belongs to its band.
-
-    Shapes: contexts (..., H), log-probabilities (..., V)."""
+    If tied (E = H), the vector of a word is the slice of its input vector that belongs to its band."""
 
     class Settings(SamplingSettings, BiasStartSettings):
         cutoffs: tuple[int, ...] | None = None

@@ -17,9 +17,7 @@ class EvenSenses(Sensed):
     the context. The gate of a sememe is its probability, the sum of p(s) over its senses.
 
     >>> seen = EvenSenses(run.task.decoder, graph)
-    >>> seen.sense_probabilities(hidden_NH).log_senses_NS
-
-    Shapes: contexts (..., H), log-probabilities (..., V), as the layer has them."""
+    >>> seen.sense_probabilities(hidden_NH).log_senses_NS"""
 
     def __init__(self, layer: Decoder, graph: SememeGraph) -> None:
         nn.Module.__init__(self)

@@ -1,5 +1,4 @@
-"""Mixture of softmaxes and its control, the mixture of contexts (Yang et al. 2018); both use several weighted contexts for each
-position."""
+"""Mixture of softmaxes and its control, the mixture of contexts (Yang et al. 2018); both weight several contexts."""
 
 from typing import final
 
@@ -78,9 +77,7 @@ class MoS(_Mixture):
 
     With ``samples`` the K normalisers are estimated from the same sampled words in training. Let w_k be the posterior of
     component k, and C the covariance of the relative errors of the normalisers. To second order the bias of the estimate is
-    -sum_k w_k C_kk + (1/2) w^T C w, between -1/2 (as for a softmax) and -1 times the mean of C_kk under w.
-
-    Shapes: contexts (..., H), log-probabilities (..., V)."""
+    -sum_k w_k C_kk + (1/2) w^T C w, between -1/2 (as for a softmax) and -1 times the mean of C_kk under w."""
 
     class Settings(_Mixture.Settings):
         log_shift: float = Field(default=0.0, ge=0.0)
@@ -96,7 +93,6 @@ class MoS(_Mixture):
         return (at_least_single(logits).log_softmax(dim=-1) + log_weights.unsqueeze(-1)).logsumexp(dim=-2)
 
     def nll(self, hidden: Tensor, target: Tensor) -> Tensor:
-        """Exact in evaluation; in training an estimate while words are drawn."""
         if self.training and self.sampler.active:
             return self.sampled_nll(hidden, self.sampler.draw(target.reshape(-1))).view(target.shape)
         log_weights, contexts = self.mixture(hidden)
@@ -122,9 +118,7 @@ class MoS(_Mixture):
 class MoC(_Mixture, NormalisedScores):
     """One softmax over the mean of K contexts: p(w | g) = softmax_w((sum_k pi_k h_k) . x + b), Eq. (2) of Yang et al. 2018.
 
-    It has the same parameters as the mixture of softmaxes, but E bounds the rank of its log-probabilities.
-
-    Shapes: contexts (..., H), log-probabilities (..., V)."""
+    It has the same parameters as the mixture of softmaxes, but E bounds the rank of its log-probabilities."""
 
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
         log_weights, contexts = self.mixture(hidden)

@@ -22,9 +22,7 @@ class MoSSDLM(Sensed):
     h_k as its context (``SDLM``). Neither paper has the combination. It is exact, in log space: the log-sum-exp over k of log
     pi_k plus the log-likelihood under context k. It costs K sememe-driven layers.
 
-    It is a separate decoder, not a setting of ``mos``, since the two share only the contexts.
-
-    Shapes: contexts (..., H), log-probabilities (..., V)."""
+    It is a separate decoder, not a setting of ``mos``, since the two share only the contexts."""
 
     class Settings(SDLM.Settings):
         num_components: int = Field(default=3, ge=1)

@@ -1,8 +1,7 @@
 """Sampled training: a few sampled words estimate the normaliser of an output layer (Bengio and Senecal 2003).
 
 An output layer with one normaliser has p(w | g) = exp s(w) / Z, where Z is the sum of exp s(v) over all words v. In training, Z
-is replaced by exp s(t) + (1/S) sum over the draws v_i != t of exp s(v_i) / q(v_i), with the target t and S words drawn from q.
-"""
+is replaced by exp s(t) + (1/S) sum over the draws v_i != t of exp s(v_i) / q(v_i), with the target t and S draws from q."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -149,11 +148,7 @@ class NormalisedScores(SampledDecoder):
     def scores(self, hidden: Tensor, words: Tensor | None = None) -> Tensor:
         """Return unnormalised natural-log scores, whose softmax over all words is the distribution.
 
-        Args:
-            hidden: (..., H) contexts.
-            words: (W,) distinct word ids; None for all V.
-
-        Returns (..., W) or (..., V)."""
+        ``hidden``: (..., H) contexts; ``words``: (W,) distinct word ids, None for all V. Returns (..., W) or (..., V)."""
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         return at_least_single(self.scores(hidden)).log_softmax(dim=-1)

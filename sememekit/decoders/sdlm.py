@@ -45,9 +45,7 @@ class SDLM(NormalisedScores, Sensed):
     Everything is in log space. The products are computed once for each word (``sense_logits``). The sense bias, tanh on g Q_r
     and the gate bias are switches, since paper and release differ in them. There are two dropout masks: on the coordinates of
     the output word vectors, one for the batch (``vector_dropout``), and on the coordinates of g Q_r, one for each sequence,
-    shared over time and bases (``context_dropout``).
-
-    Shapes: contexts (..., H), log-probabilities (..., V)."""
+    shared over time and bases (``context_dropout``)."""
 
     words: nn.Embedding
 
@@ -167,10 +165,9 @@ class SDLM(NormalisedScores, Sensed):
         logits = sense_logits(self._inputs(hidden_1H))[:, 0]
         by_word = []
         for word in words.tolist():
-            first, last = self.structure.sense_offsets[word].item(), self.structure.sense_offsets[word + 1].item()
+            first, last = self.structure.sense_offsets[word : word + 2].tolist()
             shares = logits[first:last].softmax(dim=0).tolist()
-            ranked = sorted(enumerate(shares, start=int(first)), key=lambda pair: (-pair[1], pair[0]))
-            by_word.append(tuple(ranked))
+            by_word.append(tuple(sorted(enumerate(shares, start=first), key=lambda pair: (-pair[1], pair[0]))))
         return SenseAttribution(word_senses=tuple(by_word), sememe_gates=tuple(self._gates(hidden_1H)[:, 0].tolist()))
 
     def sense_probabilities(self, hidden: Tensor) -> SenseProbabilities:

@@ -46,7 +46,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
     With several processes each step shares the occurrences of all ranks, so that q and the clusters are the same everywhere:
     contexts (T, B, H) in the order of one process, rows (N, H) rank after rank.
 
-    Shapes: contexts (..., H), log-probabilities (..., V). q has V x C numbers and is part of each checkpoint."""
+    q has V x C numbers and is part of each checkpoint."""
 
     never_narrowed: ClassVar[tuple[str, ...]] = ("scores", "losses", "weight_of_new")
     training_counters: ClassVar[tuple[str, ...]] = ("held_steps",)

@@ -1,5 +1,4 @@
-"""The main computation of the sememe-driven layer: logits of all senses and likelihood of target words, in blocks of tokens and
-words.
+"""The main computation of the sememe-driven layer: logits of senses and likelihood of targets, in blocks of tokens and words.
 
 The forward cost of a token in multiply-adds: R V E for the products of contexts and words (as in R softmax layers), R times the
 number of edges for the gates of all senses, and R S for the products of gates and scores. The product with the word vector is
@@ -62,20 +61,15 @@ def normaliser_and_score(
     The hand-written backward pass keeps the products with the words and the unnormalised sense probabilities, and recomputes
     the gates, so that no tensor of R x S x N exists. For a compiler, which cannot trace writes into parts of tensors, the same
     sums use plain operations."""
-    if torch.compiler.is_compiling() and correction_V is None:
-        return _traced(inputs, target_N)
+    if torch.compiler.is_compiling() and correction_V is None:  # the number of sampled words varies
+        logits_SN = sense_logits(inputs)
+        sense_MN, real_MN = inputs.structure.senses_of(target_N)
+        own_MN = logits_SN.gather(0, sense_MN)
+        return logits_SN.logsumexp(dim=0), own_MN.masked_fill(~real_MN, -torch.inf).logsumexp(dim=0)
     structure, contexts_RNE, words_VE, gates_KN, mixing_RK, bias_S = inputs
     # Inside the function it is not known whether gradients are recorded.
     how = structure, target_N, block, product_dtype(words_VE), torch.is_grad_enabled(), correction_V
     return _SenseSums.apply(contexts_RNE, words_VE, gates_KN.to(words_VE.dtype), mixing_RK, bias_S, *how)
-
-
-def _traced(inputs: SenseInputs, target_N: Tensor) -> tuple[Tensor, Tensor]:
-    """``normaliser_and_score`` in plain operations, without sampled words, whose number varies."""
-    logits_SN = sense_logits(inputs)
-    sense_MN, real_MN = inputs.structure.senses_of(target_N)
-    own_MN = logits_SN.gather(0, sense_MN)
-    return logits_SN.logsumexp(dim=0), own_MN.masked_fill(~real_MN, -torch.inf).logsumexp(dim=0)
 
 
 class _SenseSums(torch.autograd.Function):
@@ -87,13 +81,7 @@ class _SenseSums(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        contexts_RNE: Tensor,
-        words_VE: Tensor,
-        gates_KN: Tensor,
-        mixing_RK: Tensor,
-        bias_S: Tensor | None,
-        *how: Any,
+        ctx: Any, contexts_RNE: Tensor, words_VE: Tensor, gates_KN: Tensor, mixing_RK: Tensor, bias_S: Tensor | None, *how: Any
     ) -> tuple[Tensor, Tensor]:
         structure, target_N, block, lowered, learns, correction_V = how
         order = structure.blocks(words_VE.dtype)
@@ -241,8 +229,7 @@ def likelihood(
 
 
 def grad_of_logits(kept: Sequence[Tensor], by_normaliser_n: Tensor, by_score_n: Tensor, memory: Tensor) -> Tensor:
-    """Return the gradient of the logits (S, n) in ``memory``, from ``raised_Sn``, ``place_Mn`` and ``share_Mn`` of a
-    ``Likelihood``.
+    """Return the gradient of logits (S, n) in ``memory``, from ``raised_Sn``, ``place_Mn``, ``share_Mn`` of a ``Likelihood``.
 
     ``by_normaliser_n`` is the gradient of the normaliser, already divided by ``total_n``: n divisions instead of S n."""
     raised_Sn, place_Mn, share_Mn = kept

@@ -19,9 +19,7 @@ _BLOCK: Final = 1 << 25  # scores in a block
 class Softmax(NormalisedScores):
     """Probability of a word: softmax over the vocabulary of the inner product of context and word vector, plus a bias.
 
-    log p(w | g) = g . x_w + b_w - log sum_v exp(g . x_v + b_v); tied as Inan et al. 2017 and Press and Wolf 2017.
-
-    Shapes: contexts (..., H), log-probabilities (..., V)."""
+    log p(w | g) = g . x_w + b_w - log sum_v exp(g . x_v + b_v); tied as Inan et al. 2017 and Press and Wolf 2017."""
 
     words: nn.Embedding
 

@@ -28,9 +28,7 @@ class TreeHSM(Decoder, FixedTables):
     Words have no vectors to share with the input embedding, so this layer is never tied.
 
     The likelihood of N tokens is one product over the packed nodes of all their paths; each call reads the number of these
-    nodes from the device once. The distribution over all words goes down the tree level by level in log space.
-
-    Shapes: contexts (..., H), log-probabilities (..., V)."""
+    nodes from the device once. The distribution over all words goes down the tree level by level in log space."""
 
     class Settings(BiasStartSettings):
         tree: Literal["huffman", "sememes"] = "huffman"

@@ -83,10 +83,9 @@ class Encoder(nn.Module, ABC):
     def forward(self, x: Tensor, tokens: Tensor, state: State, lengths: Tensor | None = None) -> Encoded:
         """Read a sequence.
 
-        Args: x: (T, B, E) word vectors. tokens: (T, B) word ids, for encoders that look words up themselves (sememes);
-        in the order of ``x``. state: from ``start``, or after the previous text. lengths: (B,) int64 on the CPU, the number of
-        real steps of each row, 1 to T; None when all are. Outputs beyond the length are zero and the new state follows the last
-        real step: padding changes nothing."""
+        ``x``: (T, B, E) word vectors; ``tokens``: (T, B) their word ids, for encoders that look words up (sememes); ``state``:
+        from ``start``, or after the previous text; ``lengths``: (B,) int64 on the CPU, real steps of each row, 1 to T; None if
+        all are. Outputs beyond the length are zero and the new state follows the last real step: padding changes nothing."""
 
     def step(self, x: Tensor, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read one word. ``x``: (B, E); ``tokens``: (B,). Returns ((B, H), state)."""

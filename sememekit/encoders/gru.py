@@ -65,8 +65,7 @@ class GRUGate(CustomRecurrentLayer):
 
 @final
 class GRUCell(CustomRecurrentLayer):
-    """A second GRU cell reads pi, and its output is added to the previous output under the reset gate (Eq. (8), Qin et al.
-    2020).
+    """A second GRU cell reads pi, and its output is added to the previous one under the reset gate (Eq. (8), Qin et al. 2020).
 
     h_s = sigmoid(a) tanh(b), one step of a GRU on pi from zero; z, r = sigmoid of maps of x, h and h_s; n = tanh(W x + U (r (h
     + h_s))) as in the text and the released inference code ("paper"), or tanh(W x + U (r h) + U_s (r h_s)) as in the released

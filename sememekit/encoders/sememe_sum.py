@@ -31,8 +31,7 @@ class Pi:
 class SememeSum(FixedTables):
     """pi(w) = sum of the vectors of the sememes of w, all its senses pooled (Eq. (4), Qin et al. 2020): a sum, not a mean.
 
-    An unannotated word has pi = 0. Distinct sets are stored as padded lists of ids, so that shapes are known in advance and the
-    device is not synchronised.
+    An unannotated word has pi = 0. Distinct sets are padded lists of ids: shapes are known, and no device waits.
 
     Shapes: K sememes, P their size; ``tokens`` (...) have pi (..., P)."""
 
@@ -53,8 +52,7 @@ class SememeSum(FixedTables):
     def forward(self, tokens: Tensor) -> Pi:
         """pi of each of ``tokens``.
 
-        On a CPU, where this needs no synchronisation, repeated sets of a batch are summed once, which saves about half of the
-        sums in a text."""
+        On a CPU, where this needs no synchronisation, repeated sets of a batch are summed once, which saves about half."""
         sets = self.set_of_word[tokens]
         if sets.device.type == "cpu" and not torch.compiler.is_compiling():
             sets, where = torch.unique(sets, return_inverse=True)

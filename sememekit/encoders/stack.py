@@ -22,8 +22,7 @@ def run_layer(layer: Any, x: Tensor, own: State, lengths: Tensor | None, dtype: 
     """Run a recurrent module of torch, or a ``WeightDropped`` one, over ``x`` (T, B, E): outputs (T, B, H), states (B, H).
 
     Autocast is off inside. If ``dtype`` (``product_dtype``) is lower than the dtype of ``x``, an LSTM on a CPU multiplies in
-    ``dtype``; its states, sums and gates, and all other layers and devices, use the dtype of ``x``. Torch's autocast would
-    round the states, too."""
+    ``dtype``; its states, sums and gates, and all else, use the dtype of ``x``. Torch's autocast would round states."""
     if dtype == x.dtype or x.device.type != "cpu" or not isinstance(layer, nn.LSTM | WeightDropped):
         return _run_kernel(layer, x, own, lengths)
     # The rows of torch's weights are of i, f, u, o: ``lstm_scan`` wants u, f, i, o.
@@ -35,7 +34,6 @@ def run_layer(layer: Any, x: Tensor, own: State, lengths: Tensor | None, dtype: 
 
 
 def _run_kernel(layer: Any, x: Tensor, own: State, lengths: Tensor | None) -> tuple[Tensor, State]:
-    """``run_layer`` by the kernel of torch."""
     before = tuple(part.unsqueeze(0) for part in own)  # (1, B, H) each
     if lengths is None:
         hidden, after = layer(x, before if len(own) > 1 else before[0])

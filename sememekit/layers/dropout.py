@@ -61,8 +61,7 @@ def one_segment(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 def shared_dropout(x: Tensor, rate: float, training: bool, shared: Sequence[int]) -> Tensor:
     """Drop elements of ``x`` with one mask along the axes in ``shared`` (locked dropout, Gal and Ghahramani 2016), such as (0,)
-    for time in a (T, B, H) tensor. ``rate``: probability that an element of the mask is zero; kept elements are scaled by 1 /
-    (1 - rate)."""
+    for time in a (T, B, H) tensor. ``rate``: probability of a zero; kept elements are scaled by 1 / (1 - rate)."""
     if not training or rate == 0.0:
         return x
     shape = [1 if axis in shared else size for axis, size in enumerate(x.shape)]

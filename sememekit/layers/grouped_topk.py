@@ -25,10 +25,8 @@ def grouped_topk(
     processed together, so that its vectors are gathered once a round. The more concentrated the group probabilities of a row,
     the fewer groups it searches. In the end, a few rows with flat group probabilities search all items at once.
 
-    Args:
-        among_NG: log-probabilities of the groups, -inf for empty ones.
-
-    Returns log-probabilities (N, count) by falling value, and items (N, count)."""
+    ``among_NG``: log-probabilities of the groups, -inf for empty ones. Returns log-probabilities (N, count) by falling value,
+    and items (N, count)."""
     if _at_once_is_quicker(len(rows_NE), items_VE, groups):
         return _among_all(rows_NE, items_VE, bias_V, among_NG, groups, count)
     best = among_NG.new_full((len(rows_NE), count), -torch.inf)

@@ -1,6 +1,4 @@
-"""A fixed sparse 0/1 matrix between two finite sets, as an operator on dense rows; log-space sums over segments of rows.
-
-``FixedTables`` has constant tables that are not in state dicts."""
+"""A fixed sparse 0/1 matrix between two finite sets, as an operator on dense rows; log-space sums over segments of rows."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
@@ -64,9 +62,7 @@ class Incidence(FixedTables):
     tensor: both are gather-and-sum over contiguous rows, which runs on CPU and CUDA, is deterministic (no atomic additions) and
     takes a weight for each edge. Index arrays are int32, with which the CPU kernel is up to 1.5 times as fast.
 
-    Args:
-        offsets: (rows + 1,) integers, where the members of each row begin and end in ``members``.
-        members: (edges,) integer column numbers."""
+    ``offsets``: (rows + 1,) integers, where the members of each row begin and end in ``members``: (edges,) column numbers."""
 
     offsets: Tensor
     members: Tensor
@@ -92,8 +88,7 @@ class Incidence(FixedTables):
     def back(self, y: Tensor, back_weight: Tensor | None = None) -> Tensor:
         """Sum over the rows that a member belongs to. ``y``: (rows, N). Returns (columns, N).
 
-        ``back_weight``: (edges,) ``edge_weight[incidence.back_edges]``, the weights in the order in which they are used here.
-        """
+        ``back_weight``: (edges,) ``edge_weight[incidence.back_edges]``, the weights in the order of their use here."""
         return _sums(y, self.back_rows, self.back_offsets, back_weight)
 
 

@@ -31,8 +31,7 @@ def forward_scores(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def backward_scores(scores: Tensor, lengths: Tensor) -> Tensor:
-    """Return (B, T + 1) beta_i = log of the sum over all paths from node i to the end of the sentence, in float64; -inf after
-    it."""
+    """Return (B, T + 1) beta_i = log of the sum over all paths from node i to the sentence's end, in float64; -inf after it."""
     batch, tokens, longest, _ = scores.shape
     folded = _inside(scores, lengths).logsumexp(-1)
     nodes = torch.arange(tokens + 1, device=scores.device)
@@ -82,10 +81,8 @@ def sample_path(scores: Tensor, lengths: Tensor, generator: torch.Generator | No
 def ending_edges(leaving: Tensor) -> Tensor:
     """Convert scores by start node to scores by last token.
 
-    Args:
-        leaving: (B, T, L, E), entry [b, i, l - 1] of the edge of length l that leaves the node i.
-
-    Returns (B, T, L, E): entry [b, t, l - 1] is of the edge that left t + 1 - l; -inf before the start."""
+    ``leaving``: (B, T, L, E), entry [b, i, l - 1] of the edge of length l that leaves the node i. Returns (B, T, L, E): entry
+    [b, t, l - 1] is of the edge that left t + 1 - l; -inf before the start."""
     tokens, longest = leaving.shape[1:3]
     parts = []
     for length in range(1, longest + 1):

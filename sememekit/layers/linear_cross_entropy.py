@@ -16,11 +16,8 @@ def linear_cross_entropy(
     """-log softmax(rows words^T + bias)[target], in blocks of n rows.
 
     Memory for logits is bounded for any N: memory holds one block and, in training, the log-probabilities of the first blocks,
-    up to ``kept_bytes``. The backward pass recomputes the other blocks with one more product. On CPU a block stays in the
-    cache, which saves much of its cost.
-
-    Args:
-        kept_bytes: memory for log-probabilities kept for the backward pass; 0 recomputes all.
+    up to ``kept_bytes``. The backward pass recomputes the other blocks with one more product; with 0 it recomputes all. On CPU
+    a block stays in the cache, which saves much of its cost.
 
     Returns (N,) nats, unreduced."""
     kept_bytes = kept_bytes if torch.is_grad_enabled() else 0

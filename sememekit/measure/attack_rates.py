@@ -3,8 +3,7 @@
 An example has one of five outcomes, which are counted separately and defined in docs/attacks.md. An example with an error is
 neither robust nor fooled; if it was classified before, it still counts for accuracy, and as untried if correct.
 
-Rates and their differences have the intervals of ``sememekit.measure.intervals``; means have bootstrap intervals. Below: the
-size of the search space (coverage), and the share of successes that people accept (validity)."""
+Rates and their differences have the intervals of ``sememekit.measure.intervals``; means have bootstrap intervals."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -164,8 +163,7 @@ def _flags(records: Sequence[ExampleOutcome], outcome: str) -> np.ndarray:
 
 
 def _known(records: Sequence[ExampleOutcome]) -> np.ndarray:
-    """Return the examples that count for accuracy: all that were classified, even with a later error. Without the errors
-    accuracy would be too low, since only correct examples are queried further."""
+    # Also with a later error: only correct examples are queried further, so that accuracy would be too low without them.
     return np.array([record.correct is not None for record in records], dtype=np.float64)
 
 

@@ -9,8 +9,7 @@ from torch import Tensor
 def whole_numbers(given: Tensor, what: str, shape: Sequence[int] | None = None, of: str = "") -> Tensor:
     """Convert ``given`` to int64 from any integer dtype.
 
-    Raises TypeError, beginning with ``what``: not a tensor of integers. Raises ValueError: not of the ``shape`` that belongs
-    to ``of``."""
+    Raises TypeError, beginning with ``what``: not a tensor of integers. Raises ValueError: not of the ``shape`` of ``of``."""
     if not isinstance(given, Tensor):
         raise TypeError(f"{what} must be a tensor of whole numbers, given {type(given).__name__}")
     if given.is_floating_point() or given.is_complex() or given.dtype == torch.bool:
@@ -24,11 +23,7 @@ def check_range(numbers: Tensor, first: int, last: int, what: str, *, spared: in
     """Refuse numbers outside of ``first`` to ``last``.
 
     A GPU stops with an assertion, so that nothing is read back. Traced calls are not checked, since a graph must not depend on
-    the data.
-
-    Args:
-        spared: a further allowed number.
-        hint: ends the message.
+    the data. ``spared`` is a further allowed number, and ``hint`` ends the message.
 
     Raises ValueError (on a CPU): naming the first number outside the range."""
     if torch.compiler.is_compiling() or numbers.is_meta:

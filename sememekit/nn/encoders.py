@@ -280,10 +280,8 @@ class AWDLSTM(nn.Module):
     ) -> tuple[Tensor, list[LSTMState]]:
         """Read a batch of sequences.
 
-        Args:
-            x: (T, B, E), or (B, T, E) with ``batch_first``.
-            state: the state returned for the previous text (default: zeros).
-            lengths: (B,) real steps of each row, 1 to T, as a tensor.
+        ``x``: (T, B, E), or (B, T, E) with ``batch_first``; ``state``: of the previous text (default: zeros); ``lengths``: (B,)
+        real steps of each row, 1 to T, as a tensor.
 
         Returns outputs (T, B, H) of the last layer, and h, c (1, B, H_l) of each layer, as in the public code. Raises
         TypeError: lengths that are not integers. Raises ValueError: shapes that do not fit, or bad lengths."""

@@ -44,9 +44,7 @@ class OutputLayer(nn.Module):
     refused. A state dict has the order of words by count, and a fingerprint of senses, classes or tree, which must match on
     loading. The state dict does not contain senses, classes or tree: store them beside it.
 
-    Attributes:
-        in_features, num_words: H and V.
-        layer: the output layer of ``sememekit.decoders`` that computes."""
+    ``in_features`` and ``num_words`` are H and V; ``layer`` is the output layer of ``sememekit.decoders`` that computes."""
 
     decoder_class: ClassVar[type[Decoder]]
     any_size: ClassVar[bool] = False
@@ -58,8 +56,7 @@ class OutputLayer(nn.Module):
     by_clusters: ClassVar[tuple[str, str] | None] = None
     """The setting that ``clusters`` imply, with its value; () and None as above."""
     static: ClassVar[bool] = True
-    """True if ``layer.nll`` has static shapes and so compiles; otherwise a compiled graph uses the probabilities of all words.
-    """
+    """True if ``layer.nll`` has static shapes and so compiles; else a compiled graph uses the probabilities of all words."""
     rank_of_word: Tensor
     weight: Tensor | None
     layer: Decoder
@@ -149,13 +146,10 @@ class OutputLayer(nn.Module):
     def forward(self, hidden: Tensor, target: Tensor | None = None) -> Output:
         """Return log-probabilities of the targets, and the loss (default of ``reduction``: the mean).
 
-        Args:
-            hidden: (..., H) contexts.
-            target: (...) ids of words, whole numbers of any dtype, or ``ignore_index``.
+        ``hidden``: (..., H) contexts; ``target``: (...) ids of words, whole numbers of any dtype, or ``ignore_index``.
 
         Raises TypeError: targets that are not integers. Raises ValueError: shapes that do not fit, or (on a CPU) targets that
-        are neither 0 to V - 1 nor ``ignore_index``. A GPU stops at such targets with an assertion, and a compiled graph does
-        not check them."""
+        are neither 0 to V - 1 nor ``ignore_index``. A GPU stops there with an assertion; a compiled graph does not check."""
         if target is None:
             raise TypeError(
                 f"{type(self).__name__}: layer(hidden, target) is a loss; without targets call layer.log_prob(hidden) for the "
@@ -244,12 +238,10 @@ class OutputLayer(nn.Module):
         return self.layer.nll(hidden, words)
 
     def _static(self, hidden: Tensor) -> bool:
-        """Return ``static`` for these contexts."""
         return self.static
 
     def _swap(self, hidden: Tensor) -> Callable[[Tensor], Tensor]:
-        """Return a function that swaps batch and time axes, so that dropout masks are locked over time; the identity for
-        contexts without time."""
+        """Return a function that puts time first, if contexts have it, so that dropout masks are locked over time."""
         return (lambda x: x.transpose(0, 1)) if self.batch_first and hidden.ndim >= 3 else (lambda x: x)
 
     def _check(self, hidden: Tensor) -> None:

@@ -22,7 +22,6 @@ GIVEN: Final = "given"  # the source of senses given by a user
 
 _DIGITS: Final = 9
 """Digits of a number used as a name, so that names sort like numbers; each further digit adds a leading colon."""
-_LARGEST_COUNT: Final = 2**62
 
 Sememe = int | str
 Nested = Sequence[Sequence[Sequence[Sememe]]]  # for each word its senses, for each sense its sememes
@@ -33,8 +32,7 @@ Nested = Sequence[Sequence[Sequence[Sememe]]]  # for each word its senses, for e
 class Words:
     """V words in any order, in place of a ``Vocabulary`` for output layers.
 
-    Attributes:
-        tokens: names of the words; ``counts``: (V,) how often each is a target; ``fingerprint``: of the graph, or empty."""
+    ``tokens``: names of the words; ``counts``: (V,) how often each is a target; ``fingerprint``: of the graph, or empty."""
 
     tokens: tuple[str, ...]
     counts: NDArray[np.int64]
@@ -53,23 +51,16 @@ class Senses:
     (3, 4, (0, 1, 2, '<unk>'))
 
     Sememes are names or numbers. A word without senses has the one sense {``<unk>``}, as in the papers. Senses of a word with
-    equal sememes are merged, and senses without sememes left out.
-
-    Attributes:
-        graph: the ``SememeGraph`` for building layers.
-        sememes: K sememes in the order of the layers: numbers rising, names by spelling."""
+    equal sememes are merged, and senses without sememes left out. ``graph`` is the ``SememeGraph`` for building layers;
+    ``sememes`` are the K sememes in the order of the layers: numbers rising, names by spelling."""
 
     sememes: tuple[Sememe, ...]
 
     def __init__(self, senses: Nested | SememeGraph, words: Sequence[str] | None = None) -> None:
-        """Take nested lists, or a graph.
+        """Take for each word a list of senses, each a list of sememes; or a ``SememeGraph`` of words in the same order.
 
-        Args:
-            senses: for each word a list of senses, each a list of sememes; or a ``SememeGraph`` of words in the same order.
-            words: V names, for messages and explanations (default: numbers).
-
-        Raises ConfigError: no words, other nesting, sememes that are neither all names nor all numbers of 0 or more, or a wrong
-        number of names."""
+        ``words``: V names, for messages and explanations (default: numbers). Raises ConfigError: no words, other nesting,
+        sememes that are neither all names nor all numbers of 0 or more, or a wrong number of names."""
         if isinstance(senses, SememeGraph):
             self.graph, self.sememes = senses, (*senses.sememes,)
             return
@@ -149,9 +140,8 @@ class Senses:
     def of_tokenizer(cls, tokenizer: Any, *lexicons: Lexicon | str, lemmas: str = "") -> Senses:
         """Look up the vocabulary of a BPE, WordPiece or SentencePiece tokenizer, and print its coverage.
 
-        Args:
-            tokenizer: from ``transformers`` or ``tokenizers``, or a ``SentencePieceProcessor``.
-            lexicons, lemmas: as in ``of_words``. Words are looked up as written, then in lower case.
+        The tokenizer is from ``transformers`` or ``tokenizers``, or a ``SentencePieceProcessor``; ``lexicons`` and ``lemmas``
+        are as in ``of_words``. Words are looked up as written, then in lower case.
 
         Marks such as ``Ġ``, ``▁`` and ``</w>`` are stripped. A token inside a word (``##ing``) has no senses, since its meaning
         depends on the word. If most tokens have no mark, the tokenizer was trained on text without blanks, and Chinese tokens
@@ -225,7 +215,7 @@ def as_counts(counts: Any, num_words: int | None, name: str) -> NDArray[np.int64
             f"{name}: counts are whole numbers of occurrences, given such as {found[found != np.rint(found)][0]:g}; multiply "
             "frequencies by the number of words of the text, and round them"
         )
-    if found.max() >= _LARGEST_COUNT:
+    if found.max() >= 2**62:
         raise ConfigError(f"{name}: a count must be below 2**62, given {found.max():g}")
     return np.ascontiguousarray(found, dtype=np.int64)
 
@@ -245,9 +235,7 @@ def as_clusters(clusters: Any, num_words: int, name: str) -> NDArray[np.int64] |
 
 
 def _listed(given: Any, what: str, wanted: str) -> list[Any]:
-    """Return the elements of a list, an array or a tensor, but not of a string.
-
-    Raises ConfigError: anything else, in most cases a missing level of lists."""
+    """Return the elements of a list, an array or a tensor; else ConfigError, mostly for a missing level of lists."""
     if not isinstance(given, str | bytes | Mapping):
         try:
             return list(given)

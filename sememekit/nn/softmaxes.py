@@ -34,8 +34,7 @@ class FullSoftmax(OutputLayer):
     True
 
     Shared vectors (``embedding=``) as in Inan et al. 2017 and Press and Wolf 2017. Settings: ``bias``, ``bias_start``
-    ("log_frequency" starts from the counts), ``samples`` (``decoders.softmax``). Shapes: contexts (..., H), log-probabilities
-    (..., V)."""
+    ("log_frequency": from counts), ``samples`` (``decoders.softmax``). Contexts (..., H), log-probabilities (..., V)."""
 
     decoder_class: ClassVar[type[Decoder]] = Softmax
 
@@ -146,9 +145,8 @@ class MixtureOfSoftmaxes(OutputLayer):
     >>> output, loss = layer(hidden_TBH, target_TB)
     >>> words_TB = layer.predict(hidden_TBH)
 
-    pi = softmax(W_pi h), h_k = tanh(W_k h + b_k), Sec. 2.4. With counts the word biases start at their logarithms. Settings:
-    ``num_components`` (15), ``context_dropout``, ``word_bias``, ``bias_start``, ``samples``, ``log_shift`` (``decoders.mos``).
-    """
+    pi = softmax(W_pi h), h_k = tanh(W_k h + b_k), Sec. 2.4. With counts the word biases start at their logarithms. Settings of
+    ``decoders.mos``: ``context_dropout``, ``word_bias``, ``bias_start``, ``samples``, ``log_shift``, 15 ``num_components``."""
 
     decoder_class: ClassVar[type[Decoder]] = MoS
     any_size: ClassVar[bool] = True

@@ -25,7 +25,6 @@ from sememekit.text.vocabulary import Vocabulary
 
 _SENTENCES: Final = 1 << 16
 _WORDS: Final = 1 << 22
-_BYTES: Final = 1 << 20
 
 
 class Encoded(NamedTuple):
@@ -115,7 +114,7 @@ class SplitWriter:
         self._counts[found] += counts
         self._sizes += part.sizes
         with part.path.open("rb") as file:
-            while block := file.read(_BYTES):
+            while block := file.read(1 << 20):
                 self._digest.update(block)
                 self._file.write(block)
         part.path.unlink()

@@ -34,8 +34,7 @@ def merge_vocabulary(
     specials: tuple[str, ...],
     folder: Path,
 ) -> tuple[Vocabulary, float | None]:
-    """Sum the counts of all shards and choose the vocabulary; return it, and the share of tokens that the lexicon knows before
-    ``<unk>`` replacement.
+    """Sum all counts and choose the vocabulary; return it, and the share of tokens that the lexicon knows before ``<unk>``.
 
     A word is kept if it ``is_known`` (if given), occurs ``min_count`` times, and is among the ``max_vocabulary`` most frequent.
     All other counts go to ``<unk>``. Specials are always kept. Raises ConfigError for an impossible minimum count or size."""
@@ -73,8 +72,7 @@ def merge_vocabulary(
 
 
 def _count_training(shard: ShardResult, division: StratifiedDivision, stem: Path) -> ShardResult:
-    """Return the words of train of one undivided shard with their counts as ``.types`` of a shard, in a process of an engine;
-    no other part of this shard may be read."""
+    """Return a shard of which only ``.types`` may be read: the words of train of one undivided shard, with their counts."""
     found_counts = _counts(shard, lambda first, size: division.take(size) == 0)
     counts = found_counts.tolist()  # numbers of Python: looked up and written in half the time
     with stem.with_suffix(".types").open("w", encoding="utf-8", newline="\n") as file:
@@ -117,8 +115,7 @@ def hold_out(vocabulary: Vocabulary, share: float, seed: int) -> tuple[Vocabular
 def count_predicted(vocabulary: Vocabulary, shards: Sequence[ShardResult], predicted: Predicted) -> Vocabulary:
     """Recount the words as targets: how often each occurs in the texts that a model predicts, with one end word for each text.
 
-    Sampling, grouping and sorting words by frequency need these counts. A word that only occurs in other texts has the count 0.
-    """
+    Sampling, grouping and sorting words by frequency need these counts. A word that occurs only in other texts has count 0."""
     counts = np.zeros(len(vocabulary), dtype=np.int64)
     ends = 0
     for shard in shards:

@@ -44,7 +44,6 @@ from sememekit.text.segmenters import Segmenter, numbering
 
 _VERSION: Final = 4
 MARKER: Final = ".source"
-_FLUSH: Final = 1 << 20
 
 _Array = npt.NDArray[np.integer]
 
@@ -190,7 +189,7 @@ class ShardJob(NamedTuple):
             for sentence, characters, size in self._units(piece, span, faults):
                 words.extend(map(ids.__getitem__, sentence))
                 units.extend((len(sentence), characters, size))
-            if len(words) >= _FLUSH:
+            if len(words) >= 1 << 20:
                 yield _taken(words), _taken(units).reshape(-1, 3)
                 words, units = array("q"), array("q")
         yield _taken(words), _taken(units).reshape(-1, 3)

@@ -71,8 +71,8 @@ def with_cache(segments: Iterable[Scored], settings: CacheSettings) -> Iterator[
 
     p_cache(w) is the sum of softmax_i(theta h_t . h_i) over the positions i of the last ``window`` whose next word was w, with
     h the inputs of the output layer, without dropout. Before the cache starts, p is p_model. Each column has a separate
-    history. Segments are joined without a gap, so that their length does not change the result. Raises
-    ConfigError: the segments have no hidden states."""
+    history. Segments are joined without a gap, so that their length does not change the result.
+    Raises ConfigError: the segments have no hidden states."""
     for segment, found in _log_caches(segments, (settings.window,), (settings.theta,), settings.start):
         log_cache = found[settings.window, settings.theta]
         yield replace(segment, nats=_mixed(segment.nats, log_cache, settings.weight), parts={})

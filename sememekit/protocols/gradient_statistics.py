@@ -116,10 +116,8 @@ def statistics_for(
         "segment": segment,
         "dtype": dtype,
     }
-    if file.exists():
-        found = _read(file, signature, task)
-        if found is not None:
-            return found
+    if file.exists() and (found := _read(file, signature, task)) is not None:
+        return found
     if not os.access(file if file.exists() else file.parent, os.W_OK):
         raise CheckpointError(
             f"{file} cannot be written, and gradient statistics are kept there; copy the run to a folder of yours"

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Final
 
 import numpy as np
 
@@ -31,8 +30,7 @@ def build_graph(vocabulary: HasTokens, lexicons: Sequence[Lexicon], lemmas: Lemm
     4. a token of punctuation or symbols alone has the sememe 标点;
     5. any other word has the one sense {``<unk>``} and counts as not annotated.
 
-    Senses with equal sememes are merged; the senses of a word keep the order of the lexicon. Raises GraphError: no lexicon, or
-    an empty vocabulary."""
+    Senses with equal sememes are merged; others keep the order of the lexicon. Raises GraphError: no lexicon, or no words."""
     if not lexicons:
         raise GraphError("build a sememe graph from at least one lexicon: --source open, or --source FORMAT:PATH")
     names = _distinct_names(lexicons)
@@ -53,14 +51,11 @@ def build_graph(vocabulary: HasTokens, lexicons: Sequence[Lexicon], lemmas: Lemm
     return SememeGraph(entries, vocabulary.fingerprint, sources, history)
 
 
-_LIKE: Final = 20  # size of the groups of words of like frequency in which a control exchanges senses
-
-
 def _exchange(entries: list[WordEntry], name: str, seed: int) -> None:
     """Give each word from a lexicon all senses of another word of like frequency; the vocabulary is sorted by counts."""
     places = [place for place, entry in enumerate(entries) if entry.source == name]
     generator = np.random.default_rng(seed)
-    for block in np.array_split(places, max(1, len(places) // _LIKE)):
+    for block in np.array_split(places, max(1, len(places) // 20)):  # words of like frequency
         order = generator.permutation(block).tolist()
         given = [entries[place].senses for place in order]
         for place, senses in zip(order, (*given[1:], *given[:1]), strict=True):  # a circle: nobody keeps their own

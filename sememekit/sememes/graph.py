@@ -115,9 +115,8 @@ class SememeGraph:
         Only sememes from a lexicon count: unknown words, special tokens and punctuation have the empty set. Equal sets are
         merged.
 
-        Returns:
-            (V,) number of each word's set; (P+1,) offsets; (nnz,) ids of sememes, rising within a set: the sememes of word w
-            are ``members[offsets[set_of_word[w]]:offsets[set_of_word[w] + 1]]``."""
+        Returns (V,) number of each word's set; (P+1,) offsets; (nnz,) ids of sememes, rising within a set: the sememes of word
+        w are ``members[offsets[set_of_word[w]]:offsets[set_of_word[w] + 1]]``."""
         return self._sets(entry.sememes() if entry.is_from_lexicon else () for entry in self._entries)
 
     def _sets(self, bags: Iterable[Iterable[str]]) -> tuple[Integers, Integers, Integers]:
@@ -188,8 +187,7 @@ class SememeGraph:
 
         A model that was trained with this graph can read the new graph with its weights; |D(e)| stays, so other senses score as
         before. ``entries`` are the V words, each with its number of senses unchanged; ``record`` is a line of the history.
-        Raises
-        GraphError: as for a new graph."""
+        Raises GraphError: as for a new graph."""
         first = self._numbering or self
         return SememeGraph(entries, self.vocabulary_fingerprint, self.lexicons, (*self.history, record), numbering=first)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -22,8 +22,7 @@ PAIR = re.compile("([A-Za-z0-9][A-Za-z0-9_.'-]*(?: [A-Za-z0-9_.'-]+)*)\\|([\u4e0
 class Sense:
     """One sense of one word, with a sorted set of sememes.
 
-    The set may be empty: HowNet has definitions in English only, such as ``{partner}``. Such a sense can be looked up, but a
-    graph leaves it out."""
+    The set may be empty: HowNet has definitions in English only, such as ``{partner}``. A graph leaves such a sense out."""
 
     word: str
     sememes: tuple[str, ...]
@@ -103,8 +102,6 @@ class Lexicon:
         return f"Lexicon({self.name!r}, {len(self)} words, {self.num_senses} senses)"
 
 
-_NUM_EXAMPLES: Final = 5
-
 Entry = Sense | str  # a sense, or the reason why an entry of a file gives none
 
 
@@ -123,7 +120,7 @@ def lexicon_of(
             senses.setdefault(record.word, []).append(record)
             continue
         skipped[record] += 1
-        if len(examples) < _NUM_EXAMPLES:
+        if len(examples) < 5:
             examples.append(f"{path}:{line}: {record}")
     every = [sense for entries in senses.values() for sense in entries]
     report = LexiconReport(

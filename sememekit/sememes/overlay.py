@@ -179,7 +179,6 @@ def _sememe(name: str, sememes: Sequence[str], place: str) -> str:
 def _changed(
     change: Change, name: str, before: SenseEntry, add: Sequence[str], remove: Sequence[str], *, known: bool
 ) -> tuple[str, ...]:
-    """The sememes of the sense after the change."""
     has = f"{name} has {' '.join(before.sememes)}"
     absent, there = [one for one in remove if one not in before.sememes], [one for one in add if one in before.sememes]
     if absent:

@@ -117,9 +117,8 @@ def similar_words(
 
     The similarity of two senses is 2 I(A and B) / (I(A) + I(B)) (Lin 1998), where A and B are their sememes, I is the sum of
     -log p(k), and p(k) is the share of senses with sememe k: sharing a rare sememe counts more. It is 1 for equal sets. ``top``
-    words are listed, 0 for all with a sememe in common. Words come from ``sources``, or from a
-    ``graph``: a file, or the folder of a run. Raises ConfigError: none has sememes for the word. Raises DataError,
-    GraphError: as ``open_lexicon`` and ``graph_at``."""
+    words are listed, 0 for all with a sememe in common. Words come from ``sources``, or from a ``graph``: a file, or the folder
+    of a run. Raises ConfigError: none has sememes for the word; DataError, GraphError: as ``open_lexicon`` and ``graph_at``."""
     asked, senses = _all_senses(sources, side, graph)
     own, weight = _own_senses(word, senses, asked), _weights(senses)
     found: dict[str, FoundSense] = {}
@@ -307,9 +306,7 @@ def senses_of(lexicons: Sequence[Lexicon]) -> Iterator[tuple[str, Sense]]:
 
 
 def _by_side(senses: Iterable[Sense]) -> dict[str, set[str]]:
-    """Return a table from names, and from each side of ``english|中文``, to the sememes that they stand for.
-
-    HowNet's own files have Chinese sememes; their English sides are in the definitions."""
+    """Return the sememes of each name, or side of ``english|中文``; HowNet has English sides in definitions only."""
     found: dict[str, set[str]] = {}
     for sense in senses:
         for sememe in sense.sememes:

@@ -20,7 +20,6 @@ from sememekit.text.vocabulary import END, STOP
 
 _UNPLACED: Final = "no structure"
 _DEPTHS: Final = (_UNPLACED, ROOT, "depth 1", "depth 2", "depth 3 or more")
-_DEEPEST: Final = len(_DEPTHS) - 2
 
 
 class GraphStatistics(Record):
@@ -87,9 +86,6 @@ class GraphReport(Record):
     """Remarks: words known by their lemma, edges dropped."""
 
 
-_COMPARED: Final = 200  # number of sememes of a source that are compared with other sources
-
-
 def source_remarks(uses: Sequence[LexiconUse], lexicons: Sequence[Lexicon], by_hand: Sequence[bool]) -> list[str]:
     """Return remarks on sources that gave no word, and on sememes that other sources spell differently."""
     remarks = [
@@ -102,7 +98,7 @@ def source_remarks(uses: Sequence[LexiconUse], lexicons: Sequence[Lexicon], by_h
     for use, own, hand in zip(uses, names, by_hand, strict=True):
         others = set[str]().union(*(other for other in names if other is not own))
         alone = sorted(own - others) if hand else []
-        like = [name + found for name in alone[:_COMPARED] if (found := near(name, others))][:3]
+        like = [name + found for name in alone[:200] if (found := near(name, others))][:3]  # compares 200 at most
         if like:
             told = f"{len(alone):,} of its {len(own):,} sememes are in no other source, so that no word of these shares them"
             remarks.append(f"{use.source}: {told}; see whether others spell them otherwise: {', '.join(like)}")
@@ -127,7 +123,7 @@ def graph_statistics(graph: SememeGraph, counts: Sequence[int] | NDArray[np.inte
     words = np.array([word not in (END, STOP) for word in graph.words])
     places = [place for entry in entries for one in entry.senses for _, place in one.edges()]
     placed = places if graph.has_structure else []
-    by_depth = Counter(_UNPLACED if place is None else _DEPTHS[min(place.depth, _DEEPEST) + 1] for place in placed)
+    by_depth = Counter(_UNPLACED if place is None else _DEPTHS[min(place.depth + 1, len(_DEPTHS) - 1)] for place in placed)
     by_role = Counter(_UNPLACED if place is None else place.role for place in placed)
     return GraphStatistics(
         words=graph.num_words,

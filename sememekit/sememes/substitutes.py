@@ -70,9 +70,7 @@ class Substitutes:
 class Inflections:
     """Regular English inflections: pairs of lemma and form, and WordNet's base forms if used.
 
-    Attributes:
-        source, sha256: the name of the file or of WordNet, and its hash.
-        forms: (lemma, regular ending) -> forms."""
+    ``source`` and ``sha256``: the name of the file or of WordNet, and its hash; ``forms``: (lemma, regular ending) -> forms."""
 
     def __init__(
         self,

@@ -32,7 +32,6 @@ KINDS: Final = {
 }
 """Kinds of parts, their places in the word, and their weights (chosen on held-out words of the list of Jin et al. 2018)."""
 _SEEN: Final = 1.0
-_WORD_PART: Final = 1.0
 _NEIGHBOURS: Final = 100
 _DECAY: Final = 0.8  # c of Eq. (1), Xie et al. 2017: factor of a neighbour's weight for each rank
 NEIGHBOURS_WEIGHT: Final = 0.1
@@ -188,7 +187,7 @@ class Suggester:
         for begin in range(len(word)):
             for end in range(begin + 2, len(word) + 1):
                 if end - begin < len(word) and word[begin:end] in self._sememes:
-                    yield word[begin:end], _WORD_PART * (end - begin) / len(word) * (2.0 if end == len(word) else 1.0)
+                    yield word[begin:end], (end - begin) / len(word) * (2.0 if end == len(word) else 1.0)
 
 
 def _add(scores: Scores, sememes: Counter[int], weight: float) -> None:

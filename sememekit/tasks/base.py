@@ -106,10 +106,8 @@ class Task(nn.Module, ABC):
     def build(cls, settings: Any, resources: TaskResources) -> Self:
         """Build the model, freshly initialised, on the CPU; torch's generator is seeded before.
 
-        Args:
-            resources: the words, and the parts in the plan, which ``resources.make_encoder`` and ``make_decoder`` build.
-
-        Raises ConfigError: the parts do not fit, or a needed part is absent."""
+        ``resources``: the words, and the parts in the plan, which ``resources.make_encoder`` and ``make_decoder`` build. Raises
+        ConfigError: the parts do not fit, or a needed part is absent."""
 
     @property
     @abstractmethod
@@ -180,8 +178,7 @@ class Task(nn.Module, ABC):
     def scored(self, data: PreparedData, split: str, batch_size: int | None = None) -> Scoring | None:
         """Return the scoring of a split by units; None if the metrics are not sums over units.
 
-        Args:
-            batch_size: columns of a running text (default: the columns of evaluation); other texts have no columns."""
+        ``batch_size``: columns of a running text (default: the columns of evaluation); other texts have no columns."""
         return None
 
 
@@ -225,10 +222,8 @@ class WordPredictor(Task):
     def score(self, tokens: np.ndarray, *, batch_size: int | None = None, progress: OneStage = silent) -> Iterator[Scored]:
         """Score a stream by the evaluation protocol: every token but the first is predicted once, without dropout.
 
-        Args:
-            tokens: (n,) word ids.
-            batch_size: columns; None for ``evaluation_batch_size``.
-            progress: called with the number of predicted tokens so far, and the total."""
+        ``tokens``: (n,) word ids; ``batch_size``: columns, None for ``evaluation_batch_size``. ``progress`` is called with the
+        number of predicted tokens so far, and the total."""
 
     def scored(self, data: PreparedData, split: str, batch_size: int | None = None) -> Scoring:
         tokens = data.tokens(split)
@@ -313,8 +308,7 @@ def require(task: Task, kind: type[P], command: str) -> P:
 
 
 def take_part(task: Task, ranks: Ranks) -> None:
-    """Give a task its ranks before training. Raises ConfigError: a task that cannot be divided, or too many processes for the
-    batch."""
+    """Give a task its ranks before training. Raises ConfigError: an undivided task, or more processes than the batch allows."""
     size = ranks.size
     if size > 1 and not isinstance(task, Divided):
         raise ConfigError(

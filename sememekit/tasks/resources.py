@@ -53,10 +53,8 @@ class TaskResources:
     def make_decoder(self, width: int, embedding: nn.Embedding | None, entries: Vocabulary | None = None) -> Decoder:
         """Build the output layer of the plan; ConfigError if it does not fit or needs an absent part.
 
-        Args:
-            embedding: (V, E) table of a tied output layer; None if untied.
-            entries: names of the classes if they are not the words; ``embedding`` has a row for each. Graph and clusters belong
-                to single words, so they are then not available."""
+        ``embedding``: (V, E) table of a tied output layer; None if untied. ``entries``: names of the classes if they are not
+        the words; ``embedding`` has a row for each. Graph and clusters belong to single words, so then there are none."""
         if self.decoder is None:
             raise ConfigError(
                 f"task {self.task!r} takes no output layer (takes_decoder is False) and asks for one when it is built"

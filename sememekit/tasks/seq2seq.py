@@ -54,8 +54,7 @@ class SequenceToSequence(TextWriter, Divided):
 
     Source and target share one vocabulary. The source is read without marks; ``<s>`` begins the target and ``</s>`` ends it.
     Training is by teacher forcing (previous words of the reference). The loss is the mean over the words of the targets, ends
-    included. The output layer sees real positions only, without a time axis, so its locked dropout masks are drawn for each
-    word."""
+    included. The output layer sees only real positions, without a time axis, so locked masks are drawn for each word."""
 
     class Settings(StartSettings):
         embedding_size: int = Field(default=512, ge=1)

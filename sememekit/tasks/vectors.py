@@ -108,8 +108,7 @@ class StartSettings(config.Settings):
     """Optimiser -> root mean square length of a vector at the start, as measured in docs/training.md."""
 
     unit_lengths: ClassVar[dict[str, float]] = {}
-    """As ``start_lengths``, for encoders that normalise their output; an absent optimiser has its value of ``start_lengths``.
-    """
+    """As ``start_lengths``, for encoders that normalise their output; an absent optimiser has the value from there."""
 
     def settled(self, optimizer: str, unit_contexts: bool) -> Self:
         if self.spread is not None:

@@ -53,10 +53,8 @@ class TextWriter(Task):
     ) -> list[list[Hypothesis]]:
         """The best texts for each source, without dropout; no source depends on the others in its batch.
 
-        Args:
-            sources: word ids, at least one for each source.
-            search: settings of the search (default: ``self.search``).
-            progress: called with the number of finished sources, and the total."""
+        ``sources``: word ids, at least one for each source; ``search``: settings of the search (default: ``self.search``).
+        ``progress`` is called with the number of finished sources, and the total."""
 
     @abstractmethod
     def teacher_forced(self, source: Ids, words: Sequence[int]) -> TeacherForced:

@@ -38,12 +38,7 @@ class ChunkVocabulary:
         fingerprint: 16 hexadecimal digits of the SHA-256 over the file."""
 
     def __init__(
-        self,
-        vocabulary: Vocabulary,
-        ngrams: Sequence[tuple[int, ...]] = (),
-        counts: Iterable[int] = (),
-        *,
-        max_length: int,
+        self, vocabulary: Vocabulary, ngrams: Sequence[tuple[int, ...]] = (), counts: Iterable[int] = (), *, max_length: int
     ) -> None:
         """Take sorted n-grams: M tuples of 2..L word ids with falling counts."""
         self.num_tokens = len(vocabulary)
@@ -83,9 +78,8 @@ class ChunkVocabulary:
     def windows(self, tokens: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """The chunks that end at each position of ``tokens`` (B, T); a negative id is padding and belongs to no chunk.
 
-        Returns:
-            (B, T, L) int64: entry [b, t, l - 1] is the id of the chunk of the l words that end at t, or -1 if it is not a chunk
-            or begins before the text. So [b, t, 0] is ``tokens[b, t]`` itself.
+        Returns (B, T, L) int64: entry [b, t, l - 1] is the id of the chunk of the l words that end at t, or -1 if it is not a
+        chunk or begins before the text. So [b, t, 0] is ``tokens[b, t]`` itself.
 
         It uses a trie in sorted arrays: l steps from each start, with one binary search for all positions."""
         ids = np.asarray(tokens, dtype=np.int64)
@@ -149,8 +143,7 @@ class ChunkVocabulary:
 def _trie(
     ngrams: Sequence[tuple[int, ...]], num_tokens: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return a trie, whose first V nodes are the words, as three arrays: sorted keys ``node * V + word`` (edges,), their target
-    nodes (edges,), and the chunk of each node, or -1 (nodes,)."""
+    """Return sorted keys ``node * V + word``, the nodes they lead to, and each node's chunk or -1; V nodes are the words."""
     table: dict[tuple[int, int], int] = {}
     chunks = dict(enumerate(range(num_tokens)))
     for index, ngram in enumerate(ngrams):

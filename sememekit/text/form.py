@@ -72,8 +72,7 @@ def stands_alone(word: str) -> bool:
 def parse_tagged(line: str) -> list[tuple[str, str]]:
     """The ``word/TAG`` items of a line of the People's Daily corpus. Raises DataError for an item without a tag.
 
-    A compound ``[word/n word/n]nt`` gives its parts; the line number of some releases (``19980101-01-001-001/m``) is left out.
-    """
+    A compound ``[word/n word/n]nt`` gives its parts; line numbers of some releases (``19980101-01-001-001/m``) are left out."""
     items = []
     for item in line.split():
         word, slash, tag = item.rpartition("/")

@@ -97,8 +97,7 @@ class MaximumMatcher:
         return number
 
     def _match(self, lines: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[int]]:
-        """Return the patterns in lines without Latin words, their number in each line, and the left-out lines: lines with
-        characters outside the patterns."""
+        """Return the patterns in lines without Latin words, their number in each line, and lines with other characters."""
         known, sizes, find = self._gapless
         some = ["\n".join((*lines[first : first + _AT_ONCE], "")) for first in range(0, len(lines), _AT_ONCE)]
         parts = [np.fromiter(map(_PATTERN, found), np.int64, len(found)) for found in map(find, some)]

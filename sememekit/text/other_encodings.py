@@ -7,7 +7,6 @@ from sememekit.files import by_its_beginning, from_gb18030, may_be_gb18030
 
 SAMPLE: Final = 1 << 16  # bytes for guessing an encoding
 FEWEST_LINES: Final = 20  # fewest lines for a remark on the whole file
-_LONGEST_LINE: Final = 1 << 20
 _ONLY_BYTES: Final = "and --errors replace is for single bytes"
 
 
@@ -26,7 +25,7 @@ def refuse_encoding_of(file: BinaryIO, name: str) -> None:
     while block := file.read(SAMPLE):
         if not lines and _is_invalid(block) and (remedy := by_its_beginning(block, name)):
             raise DataError(f"{name}: not UTF-8, {_ONLY_BYTES}; {remedy}")
-        block += file.readline(_LONGEST_LINE)
+        block += file.readline(1 << 20)
         lines += block.count(b"\n") + (not block.endswith(b"\n"))
         if _is_invalid(block):
             sample = sample or block[:SAMPLE]

@@ -23,7 +23,6 @@ LINE_CAP: Final = 1 << 20
 BOM: Final = b"\xef\xbb\xbf"
 _SPACES: Final = (b" ", b"\t")
 _MARKS: Final = tuple(mark.encode() for mark in "。！？；，、\u3000")
-_REPLACEMENT: Final = "\ufffd"
 
 
 class Span(NamedTuple):
@@ -306,7 +305,7 @@ def _decode(chunk: bytes, faults: FaultCounter) -> str | None:
     if faults.policy == "strict":
         at = chunk.find(b"\0")
         raise UnicodeDecodeError("utf-8", chunk, at, at + 1, "NUL")
-    return text.replace("\0", _REPLACEMENT) if faults.keeps("nul") else None
+    return text.replace("\0", "\ufffd") if faults.keeps("nul") else None
 
 
 def _no_utf8(

@@ -1,5 +1,6 @@
 """Segmenters by name; white space, characters and jieba are here, the others in files of their own."""
 
+import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
@@ -157,8 +158,6 @@ def open_segmenter(
 @cache
 def _usual_jieba() -> Any:
     """Return jieba with its own dictionary, without its cache in the temporary folder, to which any program could write."""
-    import logging
-
     import jieba
 
     jieba.setLogLevel(logging.WARNING)  # it writes to stderr when it loads its dictionary

@@ -3,14 +3,13 @@
 import hashlib
 import re
 from collections.abc import Iterable
+from io import BytesIO
 from pathlib import Path
-from typing import Any, Final, Literal, final
+from typing import Any, Literal, final
 
 from sememekit.errors import DataError
 from sememekit.files import read_bytes
 from sememekit.text.vocabulary import UNKNOWN
-
-_LONGEST: Final = 1 << 30  # longest training sentence in bytes; SentencePiece silently drops sentences above 4192
 
 PieceModel = Literal["unigram", "bpe"]
 
@@ -58,18 +57,16 @@ def train_sentencepieces(sentences: Iterable[str], pieces: int, seed: int, kind:
 
     One thread and a fixed seed: the same sentences give the same bytes. Raises DataError: more pieces than the text allows; the
     message names the possible number."""
-    import io
-
     import sentencepiece
 
     sentencepiece.set_random_generator_seed(seed % 2**32)  # it takes 32 bits
-    model = io.BytesIO()
+    model = BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(sentences),
             model_writer=model,
             vocab_size=pieces,
-            max_sentence_length=_LONGEST,
+            max_sentence_length=1 << 30,  # bytes; SentencePiece silently drops longer ones, by default above 4192
             model_type=kind,
             num_threads=1,
             character_coverage=0.9995,

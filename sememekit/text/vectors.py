@@ -8,7 +8,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from sememekit.errors import DataError
 from sememekit.files import opening
 from sememekit.text.vocabulary import parse_number
-
-_MAX_WIDTH: Final = 10_000
 
 
 @dataclass(frozen=True)
@@ -43,8 +41,7 @@ def read_vectors(path: Path, *, words: Container[str] | None = None, size: int |
     """Read a text file of word vectors, ``word number number ...`` a line; a header of word2vec is skipped.
 
     ``.xz`` and ``.gz`` are decompressed. ``words`` keeps only these words; ``size`` is E (default: from the first line).
-    Raises DataError, with the line: absent, cut off, not UTF-8, a line of another width than E, or a number that is not finite.
-    """
+    Raises DataError, with the line: absent, cut off, not UTF-8, a line of another width than E, or a number not finite."""
     kept: dict[str, NDArray[np.float32]] = {}
     for number, line in enumerate(_lines(path), start=1):
         fields = line.rstrip().split(" ")
@@ -52,7 +49,7 @@ def read_vectors(path: Path, *, words: Container[str] | None = None, size: int |
             continue
         if size is None:
             size = len(fields) - 1
-            if not 1 <= size <= _MAX_WIDTH:
+            if not 1 <= size <= 10_000:
                 raise DataError(
                     f"{path}:{number}: a line of vectors is a word and its numbers, blanks between; given {line[:60]!r}"
                 )

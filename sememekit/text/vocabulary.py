@@ -66,8 +66,7 @@ class Vocabulary:
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, int], specials: Sequence[str] = ()) -> Vocabulary:
-        """Order words by falling count, then spelling; missing ``specials`` are added with the count 0. Raises DataError as the
-        constructor."""
+        """Order words by falling count, then spelling; add missing ``specials`` with 0. Raises DataError as the constructor."""
         merged = {**dict.fromkeys(specials, 0), **counts}
         ordered = sorted(merged.items(), key=lambda item: (-item[1], item[0]))
         return cls([token for token, _ in ordered], [count for _, count in ordered])

@@ -55,9 +55,8 @@ def clip_gradients(parameters: Sequence[nn.Parameter], limit: float) -> Tensor:
     It does the same as ``torch.nn.utils.clip_grad_norm_``, which does not accept sparse gradients."""
     gradients = []
     for parameter in parameters:
-        if parameter.grad is None:
+        if (gradient := parameter.grad) is None:
             continue
-        gradient = parameter.grad
         if gradient.is_sparse:
             parameter.grad = gradient.coalesce()
             gradient = parameter.grad.values()

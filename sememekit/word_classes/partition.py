@@ -4,7 +4,7 @@ Shapes: V words, K sememes, C classes, nnz (word, sememe) pairs."""
 
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from typing import Final, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,6 @@ from sememekit.sememes.graph import SememeGraph
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-_POWER_STEPS: Final = 30
-_SIMILAR: Final = 1e-9
-_SMALLEST: Final = 8
 
 
 def classes_by_frequency(counts: NDArray[np.integer], num_classes: int) -> Integers:
@@ -40,7 +36,7 @@ def classes_by_sememes(graph: SememeGraph, num_classes: int) -> Integers:
     return classes
 
 
-def sememe_order(graph: SememeGraph, smallest: int = _SMALLEST) -> Integers:
+def sememe_order(graph: SememeGraph, smallest: int = 8) -> Integers:
     """Return (V,) word ids in an order in which neighbours share sememes; parts of ``smallest`` words are not divided."""
     return _divide(graph, graph.num_words, smallest)[0]
 
@@ -91,7 +87,7 @@ class _SememeVectors:
         norm = np.sqrt(np.bincount(word_of_pair, weights=weight**2, minlength=graph.num_words))
         self.num_sememes = graph.num_sememes
         self.sememe = keys % graph.num_sememes
-        self.weight: Floats = weight / np.maximum(norm, _SIMILAR)[word_of_pair]
+        self.weight: Floats = weight / np.maximum(norm, 1e-9)[word_of_pair]
         self.offsets = np.concatenate([[0], np.cumsum(np.bincount(word_of_pair, minlength=graph.num_words))])
 
     def principal_projection(self, words: Integers) -> Floats:
@@ -117,7 +113,7 @@ class _SememeVectors:
         if distance[farthest] <= 0.0:
             return np.zeros(len(words))
         direction = np.bincount(column[row == farthest], weights=weight[row == farthest], minlength=len(names)) - mean
-        for _ in range(_POWER_STEPS):
+        for _ in range(30):  # power iteration
             projection = times(direction) - mean @ direction
             direction = transposed(projection) - mean * projection.sum()
             direction /= np.sqrt(direction @ direction)

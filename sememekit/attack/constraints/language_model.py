@@ -93,7 +93,6 @@ class Perplexity(TextConstraint):
 
 
 def _nats(part: Constraint, sentences: list[list[str]]) -> list[list[float]]:
-    """Nats of the predictions of each sentence."""
     assert part.resources.sentence_nats is not None
     return part.resources.sentence_nats(sentences) if sentences else []
 

@@ -1,5 +1,4 @@
-"""Controls for experiments: the words of another lexicon with random labels, with one unique sememe a word, or with the senses
-of another word."""
+"""Controls for experiments: words of another lexicon with random labels, one unique sememe a word, or another word's senses."""
 
 import hashlib
 from collections.abc import Mapping

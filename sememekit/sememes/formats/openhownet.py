@@ -99,8 +99,7 @@ class OpenHowNetReader(LexiconReader):
         return Sense(word, bag_of_definition(definition, self.settings.side), grammar, gloss, definition)
 
     def _download(self) -> str:
-        """Fetch with OpenHowNet's own downloader; returns a note with size and hash. Raises DataError: another folder was asked
-        for, the package is not installed, or the download failed."""
+        """Fetch with OpenHowNet's own downloader; return a note with size and hash. Its errors become DataErrors."""
         if self.path != (usual := at_home(self.default_path)):
             raise DataError(f"openhownet {self.path}: --yes-download writes to {usual}; give 'openhownet' without a path")
         try:

@@ -113,8 +113,7 @@ def _senses(line: str, source: LexiconText, number: int) -> list[Sense | str]:
 
 
 class WordListReader(RecordReader):
-    """A line with a word, then a line with the sememes of all its senses pooled, between blanks or tabs (Sec. 4, Qin et al.
-    2019).
+    """A line with a word, then one with the pooled sememes of its senses, between blanks or tabs (Sec. 4, Qin et al. 2019).
 
     An odd number of lines (unless the last is blank) and sememes without a word are errors: words and sememes may be swapped
     from there on. Blank records, and a first record without a word as in released files, are skipped and counted."""
@@ -184,8 +183,7 @@ _ROLE_NAME = re.compile(r"[A-Za-z][A-Za-z-]*")
 
 
 class HowNet2000Reader(RecordReader):
-    """``word TAB part of speech TAB DEF``: ``glossary.dat`` and its cleaned form. Sememes are the runs of Chinese characters in
-    a DEF.
+    """``word TAB part of speech TAB DEF``: ``glossary.dat`` and its cleaned form. Sememes: the Chinese runs in a DEF.
 
     Function words of this release are defined by an English role name alone, such as ``{purpose}``; the role names are taken as
     sememes, so that the word has a sense. An entry without a word is skipped and counted."""

@@ -29,8 +29,6 @@ _BROKEN = (
 
 
 class _PlainUnpickler(pickle.Unpickler):
-    """An unpickler that refuses every name."""
-
     def find_class(self, module: str, name: str) -> NoReturn:
         raise pickle.UnpicklingError(f"asks for {module}.{name}")
 

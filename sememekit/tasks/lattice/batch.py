@@ -1,6 +1,4 @@
-"""Sentences as lattices of tensors: their edges, the softmax row of each edge, and its tokens.
-
-Also: sentences of prepared data with their bounds, training batches, and remarks on long sentences."""
+"""Sentences as lattices of tensors: their edges, the softmax row of each edge, and its tokens."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

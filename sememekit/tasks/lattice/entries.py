@@ -48,9 +48,8 @@ class Entries(NamedTuple):
 def entries_of(
     settings: LatticeSettings, vocabulary: Vocabulary, chunks: ChunkVocabulary | None, graph: SememeGraph | None = None
 ) -> Entries:
-    """Return the entries of a model; with ``senses`` a word has a copy for each sense, an n-gram has one. Raises ConfigError:
-    chunks are absent or shorter than in the settings, or senses need a graph. Raises DataError: chunks of another vocabulary.
-    """
+    """Return the entries of a model; with ``senses`` a word has a copy for each sense, an n-gram one. Raises ConfigError:
+    chunks are absent or shorter than in the settings, or senses need a graph. Raises DataError: another vocabulary's chunks."""
     longest = settings.longest_chunk
     if chunks is not None:
         chunks.check_vocabulary(vocabulary)

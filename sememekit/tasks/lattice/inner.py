@@ -1,5 +1,4 @@
-"""LSTMs inside chunks: the vectors of windows, composed from token vectors, and a model of token sequences for chunks that the
-chunk vocabulary does not list."""
+"""LSTMs inside chunks: the vectors of windows, composed from token vectors, and a model of the tokens of unlisted chunks."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, final
