@@ -33,8 +33,8 @@ from tests.mutate_wait import NEVER, wait_for
 
 PACKAGE = ROOT / "sememekit"
 KEPT = ROOT / "build" / "tests_of_lines.json"
-DEFAULTS = "tests/config/test_defaults.py::test_defaults_and_limits_change_on_purpose_alone"
-"""Sees changes of settings, which run when a file is imported."""
+DEFAULTS = ("tests/config/test_defaults.py", "tests/commands/test_defaults.py")
+"""See changes of settings and options, which run when a file is imported."""
 MARKS = "not slow and not gpu and not network"
 
 
@@ -246,7 +246,7 @@ class Room:
 
         def order(file: str) -> tuple[bool, float, str]:
             share = max(shares.get(test, 0.0) for test in files[file]) or (0.1 if file.startswith(own) else 0.01)
-            return file != _file(DEFAULTS), self.traced.cost(files[file]) / share, file
+            return file not in DEFAULTS, self.traced.cost(files[file]) / share, file
 
         chosen: list[str] = []
         sources: set[str] = set()

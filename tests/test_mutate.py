@@ -113,7 +113,7 @@ def bits(*lines: int) -> int:
 
 def test_a_mutant_is_given_to_the_tests_that_run_its_lines_the_quick_ones_that_run_little_else_first() -> None:
     one = Mutant(ROOT / "sememekit/room/thing.py", 7, "", "", "", "", lines=(7, 8), imported=False)
-    thing, other, defaults = "sememekit/room/thing.py", "sememekit/other.py", f"{DEFAULTS}[room]"
+    thing, other, defaults = "sememekit/room/thing.py", "sememekit/other.py", f"{DEFAULTS[0]}::x"
     ran = {
         "slow::x": {thing: bits(7)},
         "wide::x": {thing: bits(8), other: bits(*range(50))},
