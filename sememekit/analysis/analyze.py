@@ -23,10 +23,8 @@ from sememekit.tasks.base import declares
 from sememekit.tasks.scoring import PAIRS
 from sememekit.tasks.writing import Predictor, TextWriter, predictor
 
-CURVE_POINTS: Final = 121
-"""Points of the cumulative curve, even on a logarithmic axis from 1e-12 to 1."""
-CANDIDATES: Final = 40
-"""Predictions that are examined for each row of the comparison, largest difference first."""
+CURVE_POINTS: Final = 121  # points of the cumulative curve, even on a logarithmic axis from 1e-12 to 1
+CANDIDATES: Final = 40  # predictions that are examined for each row of the comparison, largest difference first
 
 
 class RunAnalysis(OfRun):

@@ -23,12 +23,10 @@ from sememekit.runs.run import OfRun, Run
 from sememekit.tasks.base import require
 from sememekit.tasks.classifier import TextClassifier
 
-LENGTHS: Final = (1, 11, 16, 21, 31, 51, 101)
-"""The lower bounds of the groups of lengths, in tokens of all texts of an example."""
+LENGTHS: Final = (1, 11, 16, 21, 31, 51, 101)  # the lower bounds of the groups of lengths, in tokens of all texts of an example
 SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 """The lower bounds of the groups of shares of words with sememes; 1 is a group of its own."""
-AT_LEAST: Final = 5
-"""Fewest occurrences of a word or a sememe in the examples for its mean to be shown."""
+AT_LEAST: Final = 5  # fewest occurrences of a word or a sememe in the examples for its mean to be shown
 
 
 class Group(Record):

@@ -28,8 +28,7 @@ TIME: Final = "validation, equal CPU time"
 
 Points = tuple[tuple[float, float, float], ...]
 """Validation curve of a run: for each epoch the updates and CPU seconds so far, and the metric."""
-Columns = Sequence[Sequence[int]]
-"""Positions of the runs of each side in the list of all runs."""
+Columns = Sequence[Sequence[int]]  # positions of the runs of each side in the list of all runs
 
 
 class SideDifference(Record):

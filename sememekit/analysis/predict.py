@@ -18,8 +18,7 @@ from sememekit.sememes import Side
 from sememekit.text.reading import FaultCounter
 
 _LINES_AT_ONCE = 1024
-MoreWords = Callable[[Run, set[str]], Run]
-"""A run, and the words of a text -> the run extended by the words that it can get."""
+MoreWords = Callable[[Run, set[str]], Run]  # a run, and the words of a text -> the run extended by the words that it can get
 
 
 class LabelPrediction(Record):

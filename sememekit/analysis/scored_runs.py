@@ -95,8 +95,7 @@ def _line(parts: Mapping[str, object]) -> str:
     return "|".join(f"{name}:{str(value).replace('|', '/')}" for name, value in parts.items())
 
 
-Sums = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
-"""Values and number of predictions, unit by unit: (U,) each."""
+Sums = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]  # values and number of predictions, unit by unit: (U,) each
 
 
 @dataclass(frozen=True)

@@ -135,8 +135,7 @@ def boundary_rate(sentences: Sequence[Words]) -> float:
     return inner / places if places else 0.0
 
 
-LONGEST_WORD: Final = 8
-"""Most characters of a line, in the mean, for a file without blanks to be read as a list of words."""
+LONGEST_WORD: Final = 8  # most characters of a line, in the mean, for a file without blanks to be read as a list of words
 
 Marks = Literal["found", "given"]
 """Source of the boundaries of numbers, Latin letters and punctuation marks: the model, or the rule of ``split_marks``."""

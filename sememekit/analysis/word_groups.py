@@ -18,11 +18,9 @@ from sememekit.sememes import SememeGraph
 from sememekit.sememes.overlay import ChangedSense
 from sememekit.tasks.scoring import Scoring
 
-SEMEME_BINS: Final = ((1, 2), (2, 4), (4, 7), (7, 14))
-"""[from, to) of Table 3, Gu et al. 2018, in sememes a sense."""
+SEMEME_BINS: Final = ((1, 2), (2, 4), (4, 7), (7, 14))  # [from, to) of Table 3, Gu et al. 2018, in sememes a sense
 
-COUNT_BANDS: Final = (1, 10, 100, 1000, 10000)
-"""Bounds of the bands of counts in the training text."""
+COUNT_BANDS: Final = (1, 10, 100, 1000, 10000)  # bounds of the bands of counts in the training text
 
 Mask = npt.NDArray[np.bool_]
 

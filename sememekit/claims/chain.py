@@ -13,8 +13,7 @@ from typing import Final, Literal
 from sememekit.claims.claims import Arm, ClaimFile, DataSet, PaperClaim, trained_by
 from sememekit.config import load_recipe
 
-TINY_SHARE = 10
-"""With ``--tiny`` a text is cut to this fraction of its lines, or to ``TINY_LINES`` if its length is not stated."""
+TINY_SHARE = 10  # with ``--tiny`` a text is cut to this fraction of its lines, or to ``TINY_LINES`` if its length is not stated
 TINY_LINES = 400
 
 
@@ -164,8 +163,7 @@ def _trained_as(file: ClaimFile, arm: Arm, augmented: bool = True) -> str:
     return next(name for name, other in file.arm.items() if trained_by(other) == trained_by(arm, augmented))
 
 
-SHOWN_OUT, SHOWN_ROOT = Path("reproduced"), Path("CORPORA")
-"""Folders in stored commands, which hide the machine's paths."""
+SHOWN_OUT, SHOWN_ROOT = Path("reproduced"), Path("CORPORA")  # folders in stored commands, which hide the machine's paths
 
 
 def _steps(
@@ -273,8 +271,7 @@ def _digest(*parts: str) -> str:
     return sha256("\n".join(parts).encode()).hexdigest()[:8]
 
 
-TURNS: Final = 3
-"""Number of timings of the updates of each of two models."""
+TURNS: Final = 3  # number of timings of the updates of each of two models
 
 
 def shell_script(trials: Sequence[Trial], timings: Sequence[Timing] = ()) -> str:

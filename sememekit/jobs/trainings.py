@@ -51,10 +51,8 @@ class Failed(NamedTuple):
     cpu_seconds: float
 
 
-Told = Report | Position | str
-"""A message of a training while it runs: a report, its position, or a remark."""
-Message = Told | Trained | Failed
-"""A message, or the result at the end."""
+Told = Report | Position | str  # a message of a training while it runs: a report, its position, or a remark
+Message = Told | Trained | Failed  # a message, or the result at the end
 _KINDS: Final = {kind.__name__: TypeAdapter[Told](kind) for kind in get_args(Told)}
 
 
@@ -87,8 +85,7 @@ class Trainings:
     Processes of this machine end with this one. Repeated signals count as one, and the processes always end with a checkpoint.
     A training whose process was lost continues from its last checkpoint, by the engine or by the same command."""
 
-    stopping: bool = False
-    """A signal came."""
+    stopping: bool = False  # a signal came
 
     def __init__(self, engine: str, num_workers: int, out: Path) -> None:
         """Raises ConfigError as ``open_engine``."""

@@ -28,8 +28,7 @@ from sememekit.runs.published import PublishedRun, is_published
 from sememekit.runs.run import Run as OpenRun
 from sememekit.tasks.base import Kind, Task
 
-Lines = str | Iterable[str]
-"""A text with a sentence or paragraph a line, or its lines."""
+Lines = str | Iterable[str]  # a text with a sentence or paragraph a line, or its lines
 
 
 class Run(OpenRun):

@@ -13,8 +13,7 @@ from sememekit.reports import pages
 from sememekit.reports.charts import Heatmap, chart
 from sememekit.reports.table import Parts, Remark, Shown, Table, Views, share_bar
 
-SHOWN: Final = 12
-"""Most rows of changes by an overlay; --json has all."""
+SHOWN: Final = 12  # most rows of changes by an overlay; --json has all
 
 
 def words_page(explanation: Explanation) -> str:

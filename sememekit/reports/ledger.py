@@ -22,8 +22,7 @@ DETAILS: Final = (
 )
 """Columns of details."""
 MARKDOWN: Final = Kind("a ledger of claims", lambda head: head.startswith(b"# Claims\n"))
-OWN: Final = "Claims of none of the five papers"
-"""Heading of controls and of questions of our own."""
+OWN: Final = "Claims of none of the five papers"  # heading of controls and of questions of our own
 _LARGE: Final = 9.0  # relative difference from which an effect is written as a multiple, not in per cent
 
 

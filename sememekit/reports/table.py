@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 _HEIGHT: Final = 480  # height of a page in a notebook in pixels
 
-BAR_WIDTH: Final = 12
-"""Width of a full bar in characters."""
+BAR_WIDTH: Final = 12  # width of a full bar in characters
 
 _FORMULA: Final = re.compile(r"[=+@-](?![\d.]+$)")
 """The beginning of a cell that a spreadsheet takes for a formula (numbers aside)."""
@@ -152,8 +151,7 @@ def fields(title: str, report: BaseModel | Mapping[str, Any], skip: Collection[s
     return Table(("", ""), rows, title, numbers={1})
 
 
-Parts = Iterator[str | Table]
-"""Lines and tables of a report, for a terminal."""
+Parts = Iterator[str | Table]  # lines and tables of a report, for a terminal
 
 
 class Latex(str):

@@ -21,10 +21,8 @@ from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import declares
 from sememekit.tasks.writing import Predictor, TextWriter
 
-COUNTS: Final = "counts"
-"""Take the mean of a sememe over the counts of the words, without reading a text."""
-MIN_COUNT: Final = 10
-"""Sememes with fewer training tokens are shown as uncertain."""
+COUNTS: Final = "counts"  # take the mean of a sememe over the counts of the words, without reading a text
+MIN_COUNT: Final = 10  # sememes with fewer training tokens are shown as uncertain
 
 _ROWS_AT_ONCE: Final = 64
 CONTEXTS_AT_ONCE: Final = 64

@@ -21,8 +21,7 @@ from sememekit.sememes.overlay import ChangedSense
 from sememekit.tasks.base import require
 from sememekit.tasks.writing import TextWriter, hypothesis_words
 
-TOP_SEMEMES = 5
-"""Sememes of a word, as in Table 6, Gu et al. 2018."""
+TOP_SEMEMES = 5  # sememes of a word, as in Table 6, Gu et al. 2018
 
 
 class WrittenWord(SememeViews):

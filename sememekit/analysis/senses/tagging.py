@@ -21,8 +21,7 @@ from sememekit.runs.published import PublishedRun
 from sememekit.runs.run import OfRun, Run
 from sememekit.runs.uncut import refuse_unknown, segmenter_of_raw
 
-FILE: Final = "senses.json"
-"""In the folder of the run."""
+FILE: Final = "senses.json"  # in the folder of the run
 
 
 class Measurement(Record):
