@@ -1,7 +1,5 @@
 """Progress on stderr: bars on a terminal, lines in a log file, and the reports of a training."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -93,7 +91,7 @@ class TrainingProgress:
     def __init__(self, show: Show, quiet: bool, verbose: bool) -> None:
         self._show, self._quiet, self._verbose, self._state = show, quiet, verbose, ""
 
-    def at(self, place: Position) -> None:
+    def at(self, place: "Position") -> None:
         """Show where the training is, in batches of all epochs."""
         where = f"epoch {place.epoch} of {place.epochs}, batch {place.batch:,} of {place.num_batches:,}"
         more = f"{where}, {self._state}" if self._state else where

@@ -1,7 +1,5 @@
 """``sememekit attack``: adversarial attacks on classifiers, and paired comparisons of two attacks."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
@@ -199,7 +197,7 @@ def _draw(figure: Path | None, folders: Mapping[str, Path], quiet: bool) -> None
     remark(f"figure: {figure}" if drawn else "no figure: there was no example with something to try", quiet)
 
 
-def _print_report(report: AttackReport, out: Path, *, json: bool, quiet: bool) -> None:
+def _print_report(report: "AttackReport", out: Path, *, json: bool, quiet: bool) -> None:
     from sememekit.reports.attack import rate_rows
 
     for warning in report.warnings:

@@ -1,7 +1,5 @@
 """The subcommand lookup; the plain functions are in ``lookup`` and ``searching`` of ``sememekit.sememes``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -176,8 +174,8 @@ def command(
 
 
 def _suggest(
-    words: Sequence[str], data: Path | None, sources: Sequence[str], side: SideName, vectors: Path | None, top: int
-) -> SuggestReport:
+    words: Sequence[str], data: Path | None, sources: Sequence[str], side: "SideName", vectors: Path | None, top: int
+) -> "SuggestReport":
     if data is None and vectors is None:
         from sememekit.sememes.suggesting import suggest
 

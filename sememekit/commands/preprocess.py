@@ -1,7 +1,5 @@
 """``sememekit preprocess``: from a corpus to a prepared-data folder."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -151,7 +149,7 @@ def _remark_untrained_unknown(signature: Any, quiet: bool) -> None:
         )
 
 
-def _remark_overlap(overlap: Mapping[str, Overlap], quiet: bool) -> None:
+def _remark_overlap(overlap: Mapping[str, "Overlap"], quiet: bool) -> None:
     """Warn if train repeats more of a held-out split than texts naturally do."""
     from sememekit.prepare.overlap import NGRAM
 

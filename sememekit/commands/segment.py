@@ -1,7 +1,5 @@
 """``sememekit segment``: text in, words between blanks out."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,7 +69,7 @@ def command(
     remark_faults(faults.report().model_dump(), quiet)
 
 
-def segment_stream(file: BinaryIO, segmenter: SegmenterClass, faults: FaultCounter, name: str = "stdin") -> Iterator[str]:
+def segment_stream(file: BinaryIO, segmenter: "SegmenterClass", faults: "FaultCounter", name: str = "stdin") -> Iterator[str]:
     """Segment a stream line by line; yielded texts contain their line ends.
 
     A line above 1 MiB is segmented in pieces, cut at white space or sentence marks, so memory stays bounded, and gives one

@@ -1,7 +1,5 @@
 """A trained run in a notebook, with the commands as methods."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -179,7 +177,7 @@ class Run(OpenRun):
         found = list(segment_lines(open_reader(self, "run.segment"), lines, decoding))
         return found[0] if isinstance(text, str) else found
 
-    def generate(self, prompt: str = "", **options: Any) -> Generated:
+    def generate(self, prompt: str = "", **options: Any) -> "Generated":
         """Write a text that continues the prompt, or answers it. For models of words, headlines or dialogue.
 
         ``prompt`` has words to begin with, or the source text. ``options``: ``num_tokens``, ``temperature``, ``top_k``,
@@ -194,7 +192,7 @@ class Run(OpenRun):
             return Generated(report.text, report)
         return self._written(prompt, **self._checked("generate", kind, options, Run._written))
 
-    def _written(self, prompt: str, *, overrides: Sequence[str] = (), apart: bool = False) -> Generated:
+    def _written(self, prompt: str, *, overrides: Sequence[str] = (), apart: bool = False) -> "Generated":
         from sememekit.runs.writing import load_writer, search_of, write_texts
 
         writer = load_writer(self, apart=apart)
@@ -268,7 +266,7 @@ class Generated(str):
 
     report: Any
 
-    def __new__(cls, text: str, report: Any = None) -> Generated:  # pickle and copies set the report themselves
+    def __new__(cls, text: str, report: Any = None) -> "Generated":  # pickle and copies set the report themselves
         written = super().__new__(cls, text)
         written.report = report
         return written
