@@ -137,8 +137,7 @@ def _written(
     sources = [examples.text(index, 0) for index in range(len(examples))]
     lengths = [len(source) for source in sources]
     read = [words_read(loaded, length) for length in lengths]
-    if texts is not None:
-        check_output(texts, TEXTS)
+    check_output(texts, TEXTS)
     found = task.write(sources, search, lambda done, total: show("texts", done, total))
     written = [
         [" ".join(hypothesis_words(task.vocabulary, item, own.source, search)) for item in best]

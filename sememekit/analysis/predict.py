@@ -17,7 +17,6 @@ from sememekit.runs.run import OfRun, Run
 from sememekit.sememes import Side
 from sememekit.text.reading import FaultCounter
 
-_LINES_AT_ONCE = 1024
 MoreWords = Callable[[Run, set[str]], Run]  # a run, and the words of a text -> the run extended by the words that it can get
 
 
@@ -59,7 +58,7 @@ class Predictions:
         with nullcontext([Opened(None, "stdin")]) if self._file is None else opened(self._file, kind, self._faults) as files:
             reader = RowReader(files, kind, self._faults, labels)
             rows = iter(reader)
-            while block := list(islice(rows, _LINES_AT_ONCE)):
+            while block := list(islice(rows, 1024)):
                 self.header, self.lines = reader.header is not None, reader.lines
                 yield from self._of(block, files[0].name)
             self.header, self.lines = reader.header is not None, reader.lines

@@ -51,12 +51,10 @@ def changed_kinds(changes: Sequence[ChangedSense], words: Sequence[str]) -> list
     names = list(dict.fromkeys(change.word for change in changes))
     array = np.array(words, dtype=object)
     every = np.isin(array, names)
-    together = [WordKind("change", f"the {len(names)} changed words", every, True)] if len(names) > 1 else []
-    return [
-        *(WordKind("change", name, array == name) for name in names),
-        *together,
-        WordKind("change", "all other words", ~every),
-    ]
+    kinds = [WordKind("change", name, array == name) for name in names]
+    if len(names) > 1:
+        kinds.append(WordKind("change", f"the {len(names)} changed words", every, True))
+    return [*kinds, WordKind("change", "all other words", ~every)]
 
 
 def reads_graph(by: str) -> bool:
@@ -96,10 +94,8 @@ def kinds_of(by: Sequence[str], runs: Sequence[Run], graph: SememeGraph | None, 
             raise ConfigError(f"--by {one!r}{nearest(one, known)}: allowed are {', '.join(known)}")
         if graph is None and reads_graph(one):
             raise GraphError(f"--by {one} needs a sememe graph, and {runs[0]} has none; give one with --graph FILE")
-        for other in runs[1:]:
-            if one not in (Grouping.senses, Grouping.sememes, Grouping.labels) and not np.array_equal(
-                counts, other.train_counts
-            ):
+        for other in runs[1:] if one in (Grouping.frequency, Grouping.sememes_at_frequency) else ():
+            if not np.array_equal(counts, other.train_counts):
                 raise ConfigError(
                     f"--by {one}: {runs[0]} and {other} were trained on texts with other counts of words, so that their bands "
                     "are not the same words; measure each alone"

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from sememekit.reports.table import Shown, Table
 
-PIPE_WIDTH = 160  # width of a table in a file or a pipe
-
 _CONTROLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
 _CONTROLS |= dict.fromkeys((*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
 _ESCAPED = {code: f"\\u{code:04x}" for code in _CONTROLS}
@@ -57,8 +55,7 @@ def result_console() -> Console:
             """Exit as for every closed pipe; rich would leave with exit code 1."""
             raise BrokenPipeError
 
-    width = None if sys.stdout.isatty() else PIPE_WIDTH
-    return Shown(file=sys.stdout, width=width, highlight=False)
+    return Shown(file=sys.stdout, width=None if sys.stdout.isatty() else 160, highlight=False)  # 160 in a file or a pipe
 
 
 def print_json(report: BaseModel, without: Any = None) -> None:

@@ -59,7 +59,6 @@ TRUSTING: Final = frozenset(
 )
 """Subcommands with ``--trust-code``, which is read here like ``--debug``; code named on the command line is always trusted."""
 
-_OUT_OF_MEMORY = "out of memory; use a smaller batch (--set task.batch_size=N), a smaller model or a machine with more"
 _NO_MEMORY = ("DefaultCPUAllocator", "torage size calculation overflowed", "integer multiplication overflow")
 """Messages of torch on the CPU when memory runs out."""
 
@@ -304,7 +303,7 @@ def _unexpected_message(error: Exception) -> str:
     if "embedded null" in str(error):
         return "a name has a NUL byte in it, which no file has; give another name"
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and any(sign in str(error) for sign in _NO_MEMORY)):
-        return _OUT_OF_MEMORY
+        return "out of memory; use a smaller batch (--set task.batch_size=N), a smaller model or a machine with more"
     told = f"{type(error).__name__}: {error}"
     if (place := _place_in_own_code(error)) is not None:
         return f"{told}, in {place}, which is no part of sememekit; run again with --debug to see how it was called"

@@ -6,8 +6,6 @@ from typing import Any
 
 from sememekit.errors import ConfigError
 
-HUGGING_FACE = "hf"  # the encoder that takes a model folder in its name: ``--encoder hf:PATH``
-
 
 def typed_table(
     recipe: str | None,
@@ -29,7 +27,7 @@ def typed_table(
         table = merge_tables(below, table)
     named = {slot: name for slot, name in variants.items() if name is not None}
     kind, _, folder = named.get("encoder", "").partition(":")
-    if kind == HUGGING_FACE:
+    if kind == "hf":
         named["encoder"] = kind
         values = {"encoder.path": folder or None, **values}
     for slot, name in {**named, **named_variants(overrides or ())}.items():

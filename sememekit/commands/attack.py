@@ -27,11 +27,7 @@ EXAMPLES = (
     "sememekit attack --compare a/1 a/2",
 )
 FORMER = {
-    "--limit": "attack.limit",
-    "--sample": "attack.sample",
-    "--query-budget": "attack.query_budget",
-    "--counting": "attack.counting",
-    "--batch-size": "attack.batch_size",
+    f"--{name}": f"attack.{name.replace('-', '_')}" for name in ("limit", "sample", "query-budget", "counting", "batch-size")
 }
 """Options of other programs -> our setting."""
 

@@ -142,21 +142,15 @@ def _merge_keys(below: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
     return merged
 
 
-PLACES_OF_KEYS: Final = {
-    "batch_size": "task.batch_size",
-    "chunk_length": "task.chunk_length",
-    "clip": "optimizer.clip",
-    "dropout": "encoder.dropout",
-    "embedding_size": "task.embedding_size",
-    "epochs": "schedule.epochs",
-    "hidden_size": "encoder.hidden_size",
-    "learning_rate": "optimizer.learning_rate",
-    "num_layers": "encoder.num_layers",
-    "samples": "decoder.samples",
-    "seed": "run.seed",
-    "threads": "run.threads",
-    "weight_decay": "optimizer.weight_decay",
+_COMMON_KEYS: Final = {
+    "task": ("batch_size", "chunk_length", "embedding_size"),
+    "encoder": ("dropout", "hidden_size", "num_layers"),
+    "decoder": ("samples",),
+    "optimizer": ("clip", "learning_rate", "weight_decay"),
+    "schedule": ("epochs",),
+    "run": ("seed", "threads"),
 }
+PLACES_OF_KEYS: Final = {key: f"{slot}.{key}" for slot, keys in _COMMON_KEYS.items() for key in keys}
 """Common settings -> their place, for names without slot or from other programs."""
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from sememekit.measure.intervals import Interval
     from sememekit.reports.charts import Chart
 
-_HEIGHT: Final = 480  # height of a page in a notebook in pixels
-
 BAR_WIDTH: Final = 12  # width of a full bar in characters
 
 _FORMULA: Final = re.compile(r"[=+@-](?![\d.]+$)")
@@ -205,7 +203,7 @@ class Shown(Generic[ReportType]):
 
 def framed(page: str) -> str:
     """Embed a whole page in another: its style stays inside, and its scripts do not run."""
-    return f'<iframe srcdoc="{escape(page)}" sandbox="" style="width:100%;height:{_HEIGHT}px;border:0"></iframe>'
+    return f'<iframe srcdoc="{escape(page)}" sandbox="" style="width:100%;height:480px;border:0"></iframe>'
 
 
 def _padded(cell: str, width: int, to_right: bool) -> str:

@@ -31,7 +31,6 @@ OF_UNKNOWN: Final = 0.5
 """Share of the vector of ``<unk>`` in the base of a new vector; the rest is the mean prediction. Layers with senses have no
 such base, since they score ``<unk>`` through the gate of a separate sememe. In a classifier ``<unk>`` is the whole base."""
 NUM_CONTEXTS: Final = 2048  # contexts of the training text in which the mean probabilities of new words are measured
-_ROUNDS: Final = 6
 _AT_ONCE: Final = 256
 
 
@@ -272,7 +271,7 @@ def _calibrate(decoder: Decoder, growth: Growth, added: Sequence[str], contexts:
         return False
     bias, words = biases[0], torch.from_numpy(larger.encode([*added, larger.token(larger.unknown_id or 0)]))
     of_row = sizes[len(bias)]
-    for _ in range(_ROUNDS):
+    for _ in range(6):
         offset = torch.zeros(len(larger), dtype=torch.float64)
         mean = _mean_probabilities(decoder, contexts)[words]
         offset[words] = (target.clamp(min=1e-12).log() - mean.clamp(min=1e-30).log()).clamp(-3.0, 3.0)

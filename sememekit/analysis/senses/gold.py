@@ -14,7 +14,6 @@ FORMATS: Final = (
     "lines of SememeWSD ({'context': [...], 'target_word': ..., 'target_position': 0, 'sense': {...}}), a table with the "
     "columns sentence, word, position, sense, or CoNLL-U with Sense= or Sememes= in MISC"
 )
-_TARGET: Final = "<target>"
 _COLUMNS: Final = ("sentence", "word", "position", "sense")
 
 
@@ -111,7 +110,7 @@ def _literal(path: Path, number: int, line: str) -> GoldTarget:
     except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError) as error:
         why = f"has no {error}" if isinstance(error, KeyError) else f"is no Python literal of a record ({error})"
         raise _damaged(path, number, why) from None
-    if 0 <= place < len(words) and words[place] == _TARGET:
+    if 0 <= place < len(words) and words[place] == "<target>":
         words[place] = word
     return GoldTarget(number, tuple(words), place, word, sense)
 

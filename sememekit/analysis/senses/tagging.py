@@ -68,9 +68,6 @@ def _read(run: Path) -> list[Measurement]:
         raise CheckpointError(f"{file}: holds no measurements of senses; {remedy}") from None
 
 
-_LINES_AT_ONCE: Final = 32
-
-
 class SenseTag(Record):
     """One sense of a word in a sentence."""
 
@@ -143,7 +140,7 @@ def tag(
 
     def rows() -> Iterator[TaggedToken]:
         reader, chosen, numbered = LineReader(loaded), frozenset(words), enumerate(lines, start=1)
-        while group := list(islice(numbered, _LINES_AT_ONCE)):
+        while group := list(islice(numbered, 32)):
             cut = [(number, line.split()) for number, line in group if line.strip()]
             may_cut = not isinstance(loaded, PublishedRun)  # whose words are not the pieces
             if segmenter := segmenter_of_raw(loaded, [tokens for _, tokens in cut], "tag", may_cut=may_cut):
