@@ -237,7 +237,6 @@ _OF_NO_MODEL: Final = ("run.seed", "run.threads", "run.device", "run.report_ever
 
 
 def _remarks(sides: Sequence[Side], folders: Sequence[Sequence[RunFolder]]) -> Iterator[str]:
-    """Yield cautions for the reader, a sentence each."""
     for side, own in zip(sides, folders, strict=True):
         plans = [_flat(folder.plan) for folder in own]
         keys = sorted({key for plan in plans for key in plan if any(other.get(key) != plan[key] for other in plans)})

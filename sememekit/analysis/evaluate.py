@@ -129,7 +129,6 @@ def evaluate(
 def _written(
     loaded: Run, task: TextWriter, data: PreparedData, split: str, overrides: Sequence[str], texts: Path | None, show: Progress
 ) -> WrittenMetrics:
-    """Perplexity of a split, and its texts against their references."""
     search = search_of(task, overrides, SEARCH_OF_DATASETS.get(data.signature.dataset))
     originals = list(originals_of(data, split))
     whole, parts = tallies(task.score_pairs(data, split))

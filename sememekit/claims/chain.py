@@ -148,7 +148,6 @@ def _digest_of(file: ClaimFile, arm_name: str, tiny: bool) -> str:
 
 
 def _text_from(data: DataSet) -> str:
-    """Describe the sources of a data set's text and graph."""
     return data.model_dump_json(exclude={"clusters"})
 
 
@@ -184,7 +183,6 @@ def _steps(
 
 
 def _measure(command: str, places: dict[str, Path], run: Path, measured: Path) -> Step:
-    """Return a step that measures a model and stores the output in a file."""
     filled = _filled(command, {**places, "run": run, "out": folder_of(measured)})
     if filled[0] == "attack":  # stored results are of this preset, which was called standard
         filled = (*filled, "--constraints", "loose")

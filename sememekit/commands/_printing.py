@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 import typer
 
 from sememekit.figures import format_value
+from sememekit.files import PAGE, check_output
 from sememekit.signals import STOPPED
 
 if TYPE_CHECKING:
@@ -158,8 +159,6 @@ def print_parts(parts: Iterable[str | Table]) -> None:
 
 def check_outputs(page: Path | None, figure: Path | None = None) -> None:
     """Refuse output files that cannot be written, before anything is computed."""
-    from sememekit.files import PAGE, check_output
-
     check_output(page, PAGE)
     if figure is not None:
         from sememekit.reports.charts import check_figure

@@ -27,6 +27,7 @@ from sememekit.commands._completion import words_of_bash
 from sememekit.commands._extra_argument import given_without_option, instead_of_extra, unquoted_changes
 from sememekit.commands._options import Debug, TrustCode, example, paragraphs
 from sememekit.commands._printing import leave_the_pipe, open_closed_streams, remark, say, shown, use_utf8_in_pipes
+from sememekit.config import trusting_code
 from sememekit.errors import SememekitError
 from sememekit.files import RunWarning, typed
 from sememekit.signals import FAILED, INTERRUPTED, USAGE
@@ -216,8 +217,6 @@ def _trust(arguments: Sequence[str]) -> AbstractContextManager[None]:
     typed = {name for argument in arguments for name in (argument, argument.rpartition("=")[2]) if ":" in name}
     if "--trust-code" not in arguments and not typed:
         return nullcontext()
-    from sememekit.config import trusting_code
-
     return trusting_code("--trust-code" in arguments or typed)
 
 

@@ -106,7 +106,7 @@ class TrainingProgress:
     def __call__(self, report: Any) -> None:
         from sememekit.training import ChangeReport, EpochReport, StepReport
 
-        match report:
+        match report:  # the subcommand reports a stop, with what to type next
             case StepReport():
                 self._state = f"loss {report.nats:.3f}, {report.tokens_per_second:,.0f} a second, rate {report.rate:g}"
             case EpochReport():
@@ -114,8 +114,6 @@ class TrainingProgress:
             case ChangeReport():
                 values = "; ".join(f"{name.replace('_', ' ')} {format_value(value)}" for name, value in report.values.items())
                 remark(f"step {report.step}: {values}", self._quiet)
-            case _:
-                pass  # the subcommand reports a stop, with what to type next
 
 
 def epoch_line(report: Any) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sememekit.config import apply_overrides, check_table, choose_variant, load_recipe, merge_tables, named_variants
 from sememekit.errors import ConfigError
 
 
@@ -19,8 +20,6 @@ def typed_table(
     ``variants``: slot -> the typed variant, or None; a name other than the recipe's replaces the whole table of the slot.
     Variants in ``overrides`` are chosen before keys are set. ``--encoder hf:PATH`` is the encoder hf with its path. ``values``:
     "slot.key" -> what was typed, or None. ``below``: a table under the recipe."""
-    from sememekit.config import apply_overrides, check_table, choose_variant, load_recipe, merge_tables, named_variants
-
     table = load_recipe(recipe) if recipe is not None else {}
     check_table(table, str(recipe))
     if below is not None:

@@ -1,6 +1,5 @@
 """Processes of this machine."""
 
-import multiprocessing
 import multiprocessing.connection
 import os
 import signal

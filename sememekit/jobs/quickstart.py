@@ -156,7 +156,6 @@ def _go_on(
     progress: Progress,
     asked_to_stop: StopRequest,
 ) -> QuickstartReport:
-    """Run the remaining steps in a locked folder."""
     began, spent, own = time.perf_counter(), time.process_time(), drawn.own
     stage = partial(progress, "text and graph")
     stage(0, 3)

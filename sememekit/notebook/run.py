@@ -14,16 +14,18 @@ from sememekit.analysis.explanations.lattice import explain_embeddings, explain_
 from sememekit.analysis.explanations.words import explain as explain_words
 from sememekit.analysis.explanations.written_text import explain_writing
 from sememekit.analysis.score import OverlaidToken, OverlaySums, ScoredToken, score
+from sememekit.analysis.senses.tagging import header_of, tag
 from sememekit.config.settings import checked_arguments
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import Tally
 from sememekit.reports import analysis, explanation
 from sememekit.reports.table import Shown, Table
 from sememekit.runs.classifier import load_classifier
-from sememekit.runs.lattices import Decoding, open_reader
+from sememekit.runs.lattices import Decoding, open_reader, segment_lines
 from sememekit.runs.plan import KIND_NAMES
 from sememekit.runs.published import PublishedRun, is_published
 from sememekit.runs.run import Run as OpenRun
+from sememekit.runs.writing import load_writer, search_of, write_texts
 from sememekit.tasks.base import Kind, Task
 
 Lines = str | Iterable[str]  # a text with a sentence or paragraph a line, or its lines
@@ -153,8 +155,6 @@ class Run(OpenRun):
         """Return the most probable sense of each word with probability and sememes, and the word's nats. For models that
         predict words. The title has the accuracy of the method, if ``eval --senses`` measured it. ``options``: ``words`` (only
         these are tagged), ``method`` and ``sources`` of ``sememekit.analysis.senses.tagging.tag``."""
-        from sememekit.analysis.senses.tagging import header_of, tag
-
         given = self._checked("tag", self._kind("tag", "words"), options, tag)
         rows = [*tag(self, _lines("tag", text), **given)]
         cells: list[tuple[Any, ...]] = []
@@ -170,8 +170,6 @@ class Run(OpenRun):
         """Segment a raw text. For lattice models. A string gives a list of words, several lines a list for each.
 
         ``run.segmenter().segment(text)`` segments like the data, for any run."""
-        from sememekit.runs.lattices import segment_lines
-
         self._kind("segment", "lattices")
         lines = [text] if isinstance(text, str) else _lines("segment", text)
         found = list(segment_lines(open_reader(self, "run.segment"), lines, decoding))
@@ -193,8 +191,6 @@ class Run(OpenRun):
         return self._written(prompt, **self._checked("generate", kind, options, Run._written))
 
     def _written(self, prompt: str, *, overrides: Sequence[str] = (), apart: bool = False) -> "Generated":
-        from sememekit.runs.writing import load_writer, search_of, write_texts
-
         writer = load_writer(self, apart=apart)
         search = search_of(writer.task, overrides)
         written = next(iter(write_texts(writer, [prompt], search, "the text, line")))

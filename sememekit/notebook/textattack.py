@@ -113,7 +113,6 @@ def search_method(name: str = "greedy", *, settings: Mapping[str, Any] | None = 
 
 
 def _perform(method: Any, search: Search, seed: int, initial: Any, succeeded: Any) -> Any:
-    """Run a search on one example; return the best result."""
     original = initial.attacked_text
     single = method.get_transformations(original, original_text=original)
     space = _space(original, single)

@@ -84,7 +84,6 @@ def _rare(items: Sequence[ContextSememe], explanation: Explanation) -> set[int]:
 
 
 def _levels(sememes: Sequence[ContextSememe]) -> str:
-    """Return names with their probabilities."""
     return "  ".join(f"{item.name} {percent(item.mass)}" for item in sememes)
 
 

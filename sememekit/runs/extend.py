@@ -112,9 +112,7 @@ def extend(
         contexts = _contexts(task, prepared, progress)
         target = torch.tensor([*shares, 1.0 - sum(shares)]) * _mean_probabilities(task.decoder, contexts)[unknown]
     larger = _enlarged(loaded, known_graph, new, counts, f"{len(added)} words of {words.name}")
-    calibrated = task is not None and _calibrate(
-        predictor(larger.task, "extend").decoder, larger.growth, added, contexts, target
-    )
+    calibrated = task is not None and _calibrate(larger, added, contexts, target)
     report = ExtendReport(
         **loaded.of_run,
         written=str(out),
@@ -262,9 +260,9 @@ def _clusters(growth: Growth, decoder: object, given: NDArray[np.int64] | None, 
 
 
 @torch.no_grad()
-def _calibrate(decoder: Decoder, growth: Growth, added: Sequence[str], contexts: Tensor, target: Tensor) -> bool:
+def _calibrate(made: _Enlarged, added: Sequence[str], contexts: Tensor, target: Tensor) -> bool:
     """Adjust biases of new words and ``<unk>`` to mean probabilities ``target`` (n + 1); return whether the layer has any."""
-    larger, graph = growth.larger, growth.graph
+    decoder, larger, graph = predictor(made.task, "extend").decoder, made.growth.larger, made.growth.graph
     sizes = {len(larger): None, graph.num_senses: torch.tensor(graph.word_of_sense)}
     biases = [part for part in decoder.parameters() if part.ndim == 1 and len(part) in sizes]
     if not biases:
@@ -280,7 +278,6 @@ def _calibrate(decoder: Decoder, growth: Growth, added: Sequence[str], contexts:
 
 
 def _files(loaded: Run, made: _Enlarged, report: ExtendReport) -> dict[str, bytes]:
-    """The constant files of the new run."""
     larger = made.growth.larger
     signature = loaded.signature.model_copy(update={"vocabulary": larger.fingerprint, "vocabulary_size": len(larger)})
     changed = saved_parts(larger, made.graph, made.clusters)

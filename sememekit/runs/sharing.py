@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-import safetensors
 import safetensors.torch
 
 from sememekit.config import Record
