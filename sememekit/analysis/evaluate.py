@@ -107,8 +107,7 @@ def evaluate(
 
     For a model that writes texts: ``overrides`` are ``task.search.KEY=VALUE`` in place of the settings of run and data set, and
     ``texts`` is the output file of ``write_texts_file``. Raises ConfigError: another override, a file of another kind at
-    ``texts``, or either option for a task that writes no texts. Raises DataError: as ``evaluate_ppl``; or the data of a model
-    that writes texts have no references."""
+    ``texts``, or either option for a task that writes no texts. Raises DataError: as ``evaluate_ppl``, or no references."""
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     prepared = loaded.data(data)
     if (overrides or texts is not None) and not declares(loaded.task, TextWriter):

@@ -99,8 +99,7 @@ class TextReading:
 
 
 class TextSums:
-    """Sums over a scored text: by target word, by unit (``units``: of all words, then of each of some kinds), and by term
-    of the loss."""
+    """Sums over a scored text: by target word, by unit (``units``: of all words, then of each kind), by term of the loss."""
 
     def __init__(self, num_units: int, num_words: int, kinds: Sequence[WordKind] = ()) -> None:
         self._nats_V, self._counts_V = np.zeros(num_words), np.zeros(num_words, dtype=np.int64)

@@ -205,8 +205,7 @@ def evaluate_segmentation(
 
 
 def read_words(path: Path, errors: str = "strict") -> list[list[str]]:
-    """Return the lines with words of a segmented text. Raises DataError: the file is unreadable, empty, or not segmented: its
-    lines are long and have no blanks."""
+    """Return the lines with words of a segmented text. Raises DataError: unreadable, empty, or long lines without a blank."""
     with opening(path, lambda why: DataError(f"{why}; give a text with words between blanks")), path.open("rb") as file:
         pieces = read_named(file, str(path), FaultCounter(errors))
         sentences = [words for words in (piece.text.split() for piece in pieces) if words]
@@ -248,8 +247,7 @@ def split_marks(text: str) -> list[tuple[str, bool]]:
     """Split a text at white space and marks; return the parts, and whether each is a mark.
 
     A mark is a run of digits with their signs, a run of Latin or Greek letters, or a punctuation mark (repeated ones such as
-    ``——`` are one); the classes of characters follow Sun and Deng 2018 (``codes/tokenization.py`` of its release), and the
-    narrow ``%`` is a mark like the wide one.
+    ``——`` are one). The classes follow Sun and Deng 2018 (``codes/tokenization.py`` of its release), with the narrow ``%``.
 
     >>> split_marks("１９９８年，ＷＴＯ——")
     [('１９９８', True), ('年', False), ('，', True), ('ＷＴＯ', True), ('——', True)]"""

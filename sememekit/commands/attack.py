@@ -166,8 +166,7 @@ def command(
 def _table(
     make: Callable[..., Any], values: Mapping[str, Any], of_candidates: Mapping[tuple[str, str, str], Any], resumed: Path | None
 ) -> dict[str, Any]:
-    """Return the typed options as the table of an attack. ``of_candidates``: options of certain candidates, with the key that a
-    constraint uses with other candidates."""
+    """Return the typed options as a table; ``of_candidates`` are keys of one kind of candidates, or else of a constraint."""
     from sememekit.attack.folder import AttackFolder
     from sememekit.config import USUAL_VARIANTS
 

@@ -1,9 +1,8 @@
 """Look-up of a variant by name: a table of ``name -> "module:Class"``, an installed package's, or any importable class.
 
 A package declares a variant as an entry point of the group ``sememekit.KIND`` (``sememekit.decoder``, ...); its name then works
-like a built-in one. A name with a colon is code. Code that the user typed is loaded; code named by a file of a run, of prepared
-data or a recipe is refused by :func:`check_code`, unless all code is trusted (``--trust-code``) or the user typed the same
-name."""
+like a built-in one. A name with a colon is code. Code that the user typed is loaded. Code named by a file of a run, of prepared
+data or a recipe is refused by :func:`check_code`, unless all code is trusted (``--trust-code``) or the name was typed, too."""
 
 import os
 import sys

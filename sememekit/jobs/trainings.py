@@ -3,8 +3,7 @@
     FOLDER/NAME/TIME.message    a message about the training NAME, [kind, value] as JSON, removed when it is read
     FOLDER/NAME/stop            asks the process to stop with a checkpoint
 
-FOLDER is temporary on this machine, and otherwise ``OUT/.jobs``, which every machine sees. Messages of an earlier call are
-removed first."""
+FOLDER is temporary on this machine, and otherwise ``OUT/.jobs``, which every machine sees. Older messages are removed first."""
 
 import json
 import math
@@ -133,8 +132,7 @@ class Trainings:
         self, begin_more: Callable[[], None], asked_to_stop: Callable[[], bool], go_on: str
     ) -> Iterator[tuple[str, Message]]:
         """Yield the messages of all processes, until none runs. ``begin_more`` begins further trainings if there is room, but
-        not after a signal (``asked_to_stop``), which stops all trainings. Raises TrainingError: a process was lost; ``go_on``
-        is the command to continue."""
+        not after a signal, which stops all trainings. Raises TrainingError: a process was lost; ``go_on``: how to continue."""
         while True:
             if asked_to_stop() and not self.stopping:
                 self.stopping = True

@@ -249,8 +249,7 @@ def spread(heights: Sequence[float], distance: float) -> list[float]:
 
 @contextmanager
 def _style(salt: str = "sememekit") -> Iterator[None]:
-    """Set our options of matplotlib inside the block, in place of the user's. Pages use the reader's fonts; ``salt`` keeps ids
-    in the SVGs of one page distinct."""
+    """Use our options of matplotlib inside the block, not the user's. ``salt`` keeps ids in the SVGs of one page distinct."""
     from matplotlib import style
     from matplotlib.font_manager import fontManager
 

@@ -90,9 +90,8 @@ def extend(
     ``open_lemmas``. ``prior``: joint share of the new words in the probability of ``<unk>``, divided equally, if the file has
     no counts. ``data``: the prepared data of its training, if they were moved.
 
-    Raises ConfigError: the run has no ``<unk>``, an output layer without word vectors, or no vectors of words. Raises
-    DataError: words that cannot be added, counts above the count of ``<unk>``, or absent data. Raises CheckpointError: no run,
-    or ``out`` is taken."""
+    Raises ConfigError: the run has no ``<unk>``, no word vectors in its output layer, or none at all. Raises DataError: words
+    that cannot be added, counts above that of ``<unk>``, or no data. Raises CheckpointError: no run, or ``out`` is taken."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise CheckpointError(f"{out} exists already; choose another --out, or delete it first")
     if not 0.0 < prior < 1.0:

@@ -126,8 +126,7 @@ def influence(task: TextClassifier, texts: Sequence[Ids], label: int | None = No
 def _variants(
     task: TextClassifier, texts: Sequence[Ids], reading: Sequence[Ids], unknown: int
 ) -> tuple[list[_Variant], list[list[int]]]:
-    """Return every text without one word, one sememe or all sememes of a word, and the reduced sememe sets. Ids beyond the
-    vocabulary look up these sets."""
+    """Return every text without one word, one or all sememes of a word; and their sememe sets, by ids beyond the vocabulary."""
     sets: list[list[int]] = []
     variants: list[_Variant] = []
     for number, text in enumerate(texts):
