@@ -141,7 +141,6 @@ def analyze(
         show = partial(progress, f"decomposing run {number}")
         analyses.append(_analysis(loaded, task, each, hidden, by_blocks, show))
         nats.append(each)
-    comparison = _comparison(tasks, nats, text, cases, top, progress) if len(tasks) == 2 else None
     return Analysis(
         split=split,
         words=num_words,
@@ -153,7 +152,7 @@ def analyze(
         seed=seed,
         signature=perplexity_signature(prepared, split, predictions, text.columns, PAIRS if text.is_pairs else None),
         runs=tuple(analyses),
-        comparison=comparison,
+        comparison=_comparison(tasks, nats, text, cases, top, progress) if len(tasks) == 2 else None,
     )
 
 

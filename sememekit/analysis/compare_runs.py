@@ -26,8 +26,7 @@ TEST_LAST: Final = "at the last checkpoint"
 UPDATES: Final = "validation, equal updates"
 TIME: Final = "validation, equal CPU time"
 
-Points = tuple[tuple[float, float, float], ...]
-"""Validation curve of a run: for each epoch the updates and CPU seconds so far, and the metric."""
+Points = tuple[tuple[float, float, float], ...]  # validation curve of a run: updates and CPU seconds so far, and metric
 Columns = Sequence[Sequence[int]]  # positions of the runs of each side in the list of all runs
 
 

@@ -173,10 +173,9 @@ def evaluate_segmentation(
     lattice model, or its tokens are whole words. Raises DataError: a gold file without words."""
     reader = open_reader(run, "eval --segmentation")
     if not reader.finds_words:
-        how = reader.run.signature.segmenter
         raise ConfigError(
-            f"eval --segmentation: {run} was trained on text cut into words (by {how}), so it cannot cut text; train "
-            "a model on data of 'sememekit preprocess ... --segmenter characters' or 'sentencepiece'"
+            f"eval --segmentation: {run} was trained on text cut into words (by {reader.run.signature.segmenter}), so it "
+            "cannot cut text; train a model on data of 'sememekit preprocess ... --segmenter characters' or 'sentencepiece'"
         )
     gold_words = read_words(gold, errors)
     known = frozenset(word for sentence in read_words(words, errors) for word in sentence) if words is not None else None

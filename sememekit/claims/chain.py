@@ -252,8 +252,7 @@ def _filled(template: str, places: dict[str, Path]) -> tuple[str, ...]:
     return tuple(word.format(**places) for word in shlex.split(template))
 
 
-_NOT_SET: Final = {"claim", "data", "graph", "clusters"}
-"""Tables of a recipe that are not settings: the printed value, and paths."""
+_NOT_SET: Final = {"claim", "data", "graph", "clusters"}  # tables of a recipe that are no settings: printed value, and paths
 
 
 def _settings(recipe: str) -> str:

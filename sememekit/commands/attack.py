@@ -137,13 +137,12 @@ def command(
     table = _table(partial(typed_table, recipe, overrides, named), values, of_candidates, out if resume else None)
     printed_by_victim = redirect_stdout(sys.stderr)  # which is no result
     with progress_bars(quiet) as show, stop_signals(lasting=True) as asked_to_stop, printed_by_victim:
-        named_labels = [name.strip() for name in labels.split(",")] if labels else []
         report = attack(
             victim,
             data,
             out,
             table=table,
-            labels=named_labels,
+            labels=[name.strip() for name in labels.split(",")] if labels else [],
             logits=logits,
             language_model=lm,
             judge=judge or "",

@@ -129,11 +129,10 @@ def command(
             write_suggestions(dump, report)
             after = f"next: delete the rows that are wrong, then: {line('sememekit', 'lookup', '--diff', f'table:{dump}')}"
     elif sememes or similar:
-        report = (
-            searching.words_with(sememes, given, side=side, top=top)
-            if sememes
-            else searching.similar_words(words[0], given, side=side, top=top, graph=graph)
-        )
+        if sememes:
+            report = searching.words_with(sememes, given, side=side, top=top)
+        else:
+            report = searching.similar_words(words[0], given, side=side, top=top, graph=graph)
         if not report.senses:
             asked_for = " ".join(report.asked)
             raise DataError(f"no other word shares a sememe with {asked_for}; add a lexicon: --source FORMAT:PATH")

@@ -23,8 +23,7 @@ EXAMPLES = (
 )
 
 _MUCH: Final = 0.01  # least share of unknown words in a held-out split for a warning, if train has none
-_REPEATED: Final = 0.02
-"""Least overlap of a held-out split with train that is reported; well-divided corpora have less than 0.012."""
+_REPEATED: Final = 0.02  # least overlap of a held-out split with train that is reported; well-divided corpora have below 0.012
 
 
 def command(

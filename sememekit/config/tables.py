@@ -17,8 +17,7 @@ TRAIN_SLOTS = ("data", "graph", "clusters", "task", "encoder", "decoder", "optim
 
 RUN_SLOTS = (*TRAIN_SLOTS, *ATTACK_SLOTS)  # tables that a recipe and ``--set`` may change
 
-ADAPTATION_SLOTS = ("cache", "dynamic", "tune")
-"""Tables that ``--set`` changes in evaluation with a cache or dynamic evaluation."""
+ADAPTATION_SLOTS = ("cache", "dynamic", "tune")  # tables that ``--set`` changes with a cache or dynamic evaluation
 
 COMMAND_SLOTS = {"train": TRAIN_SLOTS, "attack": ATTACK_SLOTS, "evaluate-ppl": ADAPTATION_SLOTS}
 """Command -> the slots of its ``--set``; ``sweep`` has the slots of ``train``."""

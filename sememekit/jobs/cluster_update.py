@@ -163,8 +163,7 @@ def training_state(
 
     The validation metric of the snapshot is replaced by the metric with the new clusters. In a new folder (``alone``) this
     snapshot counts as the best, since no other is copied."""
-    pointer = loaded.folder.pointer()
-    which: Which = "best" if pointer.get("best") == loaded.snapshot else "last"
+    which: Which = "best" if loaded.folder.pointer().get("best") == loaded.snapshot else "last"
     state = loaded.folder.load(which, with_trainer=True).trainer
     stand = dict(state["progress"])
     done = stand["epoch"] if stand["finished"] else stand["epoch"] - 1

@@ -192,8 +192,7 @@ class Run(OpenRun):
 
     def _written(self, prompt: str, *, overrides: Sequence[str] = (), apart: bool = False) -> "Generated":
         writer = load_writer(self, apart=apart)
-        search = search_of(writer.task, overrides)
-        written = next(iter(write_texts(writer, [prompt], search, "the text, line")))
+        written = next(iter(write_texts(writer, [prompt], search_of(writer.task, overrides), "the text, line")))
         return Generated(written.best.text, written)
 
     def predict(self, texts: Sequence[str | Sequence[str]]) -> Table:
@@ -240,8 +239,7 @@ EXPLAINERS: Final[Mapping[Kind, Sequence[Callable[..., Any]]]] = {
 }
 """Kind of run -> the functions of ``explain``."""
 
-ANALYZERS: Final[Mapping[Kind, Callable[..., Any]]] = {"labels": analyze_labels, "words": analyze}
-"""Kind of run -> the function of ``analyze``."""
+ANALYZERS: Final[Mapping[Kind, Callable[..., Any]]] = {"labels": analyze_labels, "words": analyze}  # of each kind of run
 
 METHODS: Final[Mapping[str, frozenset[Kind]]] = {
     "perplexity": frozenset({"words", "texts", "lattices"}),

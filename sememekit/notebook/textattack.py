@@ -89,8 +89,7 @@ def search_method(name: str = "greedy", *, settings: Mapping[str, Any] | None = 
     succeeded = _textattack("textattack.goal_function_results").GoalFunctionResultStatus.SUCCEEDED
     swaps_words = _textattack("textattack.shared.validators").transformation_consists_of_word_swaps
     table = merge_tables({"search": {"name": name}}, {"search": dict(settings or {})})
-    plan = read_attack_plan({**table, "candidates": {"name": "table", "path": "."}}, "search_method")
-    search = plan.search.build()
+    search = read_attack_plan({**table, "candidates": {"name": "table", "path": "."}}, "search_method").search.build()
 
     class SememekitSearch(method):  # type: ignore[misc, valid-type]
         """A search method of TextAttack that runs one of our searches."""

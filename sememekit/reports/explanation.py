@@ -224,8 +224,7 @@ def label_parts(explanation: LabelExplanation) -> Parts:
             sememes = "  ".join(f"{item.name} {item.effect:+.3f}" for item in word.sememes)
             rows.append((word.word, *((sememes, without) if reads else ()), f"{word.effect:+.3f}", f"{word.gradient:+.3f}"))
         columns = ("word", *(("sememes with their effects", "without them") if reads else ()), "effect", "gradient")
-        title = f"{text.name}, effects on {explanation.label}"
-        yield Table(columns, rows, title, numbers=2 if reads else 1)
+        yield Table(columns, rows, f"{text.name}, effects on {explanation.label}", numbers=2 if reads else 1)
     if explanation.sememes:
         strong = [
             (item.name, item.word, f"{item.text} {item.place}", f"{item.effect:+.3f}", f"{item.gradient:+.3f}")

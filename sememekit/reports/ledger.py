@@ -14,8 +14,7 @@ from sememekit.reports import pages
 
 Row = tuple[str, ...]
 
-COLUMNS: Final = ("claim", "verdict", "effect (95 %)", "paper")
-"""Columns of results: the claim, and the measured and printed relative differences."""
+COLUMNS: Final = ("claim", "verdict", "effect (95 %)", "paper")  # of results; effect and paper are relative differences
 DETAILS: Final = (
     *("name", "place in the paper; metric", "baseline", "other", "seeds"),
     *("at equal CPU time", "time of an update", "CPU minutes"),

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 BAR_WIDTH: Final = 12  # width of a full bar in characters
 
-_FORMULA: Final = re.compile(r"[=+@-](?![\d.]+$)")
-"""The beginning of a cell that a spreadsheet takes for a formula (numbers aside)."""
+_FORMULA: Final = re.compile(r"[=+@-](?![\d.]+$)")  # begin of a cell that a spreadsheet takes for a formula (numbers aside)
 
 _ESCAPES: Final = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},

@@ -38,8 +38,7 @@ MAY_CHANGE = (
 )
 """Settings that may change when a run is resumed."""
 
-_CHECKED_BY_CONTENT = ("graph.path", "clusters.path")
-"""Files that the run copies: at a resume their path may change, but not their content."""
+_CHECKED_BY_CONTENT = ("graph.path", "clusters.path")  # copied by the run: at a resume the path may change, but not the content
 
 
 class Training(NamedTuple):

@@ -106,8 +106,7 @@ def beam_search(
         among_best_L = torch.arange(kept, device=device) < beam
         for row, column in (ends_BL & among_best_L & totals_BL.isfinite()).nonzero().tolist():
             text, looks, total = texts_BLT[row, column], looks_BLT[row, column, :-1], totals_BL[row, column]
-            found = _hypothesis(text, looks, total, settings, ended=True)
-            finished[examples[row]].append(found)
+            finished[examples[row]].append(_hypothesis(text, looks, total, settings, ended=True))
         # Of 2 K candidates at most K are ends, one a hypothesis; where there are fewer candidates each hypothesis has one.
         size_after = min(beam, kept - size)
         on_BK = ends_BL.int().argsort(dim=1, stable=True)[:, :size_after]

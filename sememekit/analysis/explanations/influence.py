@@ -191,8 +191,7 @@ def _gradients(
                 inputs.append(x)
                 vectors.append(task.text_vectors(task.padded([seen if sums else words])[0], lengths, x))
             target = task.choose(vectors).double().log_softmax(-1)[0, label]
-            rows = [pi.rows for _, _, pi in kept]
-            found = torch.autograd.grad(target, [*inputs, *rows], allow_unused=True)
+            found = torch.autograd.grad(target, [*inputs, *(pi.rows for _, _, pi in kept)], allow_unused=True)
     finally:
         for hook in hooks:
             hook.remove()

@@ -73,8 +73,7 @@ def mean_over_text(
     for _, hidden in contexts_of(task, text, split):
         for part in hidden.split(CONTEXTS_AT_ONCE):
             assert isinstance(task.decoder, Sensed)
-            found = task.decoder.sense_probabilities(part)
-            total_K = total_K + masses(found.log_senses_NS).double().sum(dim=0)
+            total_K = total_K + masses(task.decoder.sense_probabilities(part).log_senses_NS).double().sum(dim=0)
         done += len(hidden)
         progress(done, len(text.words))
     return _positive(total_K / done)
