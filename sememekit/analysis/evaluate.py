@@ -201,7 +201,6 @@ class SeedsReport(Record):
     signature: str | None
     """Signature of all runs, without a cache or dynamic evaluation tuned for each run; None if the task has none."""
     reports: tuple[SerializeAsAny[OfRun], ...]
-    """The report of each run."""
 
 
 def evaluate_seeds(folder: Path, read: Callable[[Path], PerplexityReport | MetricsReport] = evaluate_ppl) -> SeedsReport:

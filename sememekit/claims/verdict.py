@@ -38,7 +38,6 @@ class ClaimResult(Record):
     paper: str = ""
     """Authors, year and title; empty for a claim of none of the five papers."""
     verdict: Verdict
-    """One of ``VERDICTS``."""
     why: str = ""
     """For "not run", the reason."""
     tiny: bool = False

@@ -195,7 +195,6 @@ class AskedWord(Record):
     """A requested word, in the whole sentence."""
 
     word: PredictedWord
-    """The word, as a word that may come next."""
     rank: int
     """The rank of the word's probability among all words, from 1."""
     right: tuple[str, ...]
