@@ -23,10 +23,8 @@ from sememekit.tasks.base import declares
 from sememekit.tasks.scoring import PAIRS
 from sememekit.tasks.writing import Predictor, TextWriter, predictor
 
-CURVE_POINTS: Final = 121
-"""Points of the cumulative curve, even on a logarithmic axis from 1e-12 to 1."""
-CANDIDATES: Final = 40
-"""Predictions that are examined for each row of the comparison, largest difference first."""
+CURVE_POINTS: Final = 121  # points of the cumulative curve, even on a logarithmic axis from 1e-12 to 1
+CANDIDATES: Final = 40  # predictions that are examined for each row of the comparison, largest difference first
 
 
 class RunAnalysis(OfRun):
@@ -143,7 +141,6 @@ def analyze(
         show = partial(progress, f"decomposing run {number}")
         analyses.append(_analysis(loaded, task, each, hidden, by_blocks, show))
         nats.append(each)
-    comparison = _comparison(tasks, nats, text, cases, top, progress) if len(tasks) == 2 else None
     return Analysis(
         split=split,
         words=num_words,
@@ -155,7 +152,7 @@ def analyze(
         seed=seed,
         signature=perplexity_signature(prepared, split, predictions, text.columns, PAIRS if text.is_pairs else None),
         runs=tuple(analyses),
-        comparison=comparison,
+        comparison=_comparison(tasks, nats, text, cases, top, progress) if len(tasks) == 2 else None,
     )
 
 

@@ -23,12 +23,9 @@ from sememekit.runs.run import OfRun, Run
 from sememekit.tasks.base import require
 from sememekit.tasks.classifier import TextClassifier
 
-LENGTHS: Final = (1, 11, 16, 21, 31, 51, 101)
-"""The lower bounds of the groups of lengths, in tokens of all texts of an example."""
-SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""The lower bounds of the groups of shares of words with sememes; 1 is a group of its own."""
-AT_LEAST: Final = 5
-"""Fewest occurrences of a word or a sememe in the examples for its mean to be shown."""
+LENGTHS: Final = (1, 11, 16, 21, 31, 51, 101)  # the lower bounds of the groups of lengths, in tokens of all texts of an example
+SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)  # lower bounds of groups by share of words with sememes; 1 is a group of its own
+AT_LEAST: Final = 5  # fewest occurrences of a word or a sememe in the examples for its mean to be shown
 
 
 class Group(Record):
@@ -136,7 +133,6 @@ def analyze_labels(
     labels = np.asarray(examples.labels, dtype=np.int64)
     looked_into = min(contexts, len(examples))
     chosen = np.sort(np.random.default_rng(seed).choice(len(examples), looked_into, replace=False)).tolist()
-    comparison = _comparison(*(guessed == labels for _, _, guessed in models)) if len(models) == 2 else None
     return LabelAnalysis(
         split=split,
         labels=models[0][1].labels,
@@ -145,7 +141,7 @@ def analyze_labels(
         seed=seed,
         at_least=AT_LEAST,
         runs=tuple(_analysis(model, examples, chosen, top, progress) for model in models),
-        comparison=comparison,
+        comparison=_comparison(*(guessed == labels for _, _, guessed in models)) if len(models) == 2 else None,
     )
 
 
@@ -207,8 +203,7 @@ def _binned(
         inside = right[(values >= begin) & (values < (math.inf if end is None else end))]
         if len(inside):
             low, high = wilson_interval(int(inside.sum()), len(inside))
-            found = Group(name=name(begin, end), examples=len(inside), accuracy=float(inside.mean()), low=low, high=high)
-            groups.append(found)
+            groups.append(Group(name=name(begin, end), examples=len(inside), accuracy=float(inside.mean()), low=low, high=high))
     return tuple(groups)
 
 

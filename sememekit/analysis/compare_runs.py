@@ -26,10 +26,8 @@ TEST_LAST: Final = "at the last checkpoint"
 UPDATES: Final = "validation, equal updates"
 TIME: Final = "validation, equal CPU time"
 
-Points = tuple[tuple[float, float, float], ...]
-"""Validation curve of a run: for each epoch the updates and CPU seconds so far, and the metric."""
-Columns = Sequence[Sequence[int]]
-"""Positions of the runs of each side in the list of all runs."""
+Points = tuple[tuple[float, float, float], ...]  # validation curve of a run: updates and CPU seconds so far, and metric
+Columns = Sequence[Sequence[int]]  # positions of the runs of each side in the list of all runs
 
 
 class SideDifference(Record):
@@ -238,7 +236,6 @@ _OF_NO_MODEL: Final = ("run.seed", "run.threads", "run.device", "run.report_ever
 
 
 def _remarks(sides: Sequence[Side], folders: Sequence[Sequence[RunFolder]]) -> Iterator[str]:
-    """Yield cautions for the reader, a sentence each."""
     for side, own in zip(sides, folders, strict=True):
         plans = [_flat(folder.plan) for folder in own]
         keys = sorted({key for plan in plans for key in plan if any(other.get(key) != plan[key] for other in plans)})

@@ -14,8 +14,7 @@ from sememekit.progress import OneStage
 from sememekit.tasks.base import declares
 from sememekit.tasks.writing import Predictor, TextWriter
 
-CONTEXT_WORDS: Final = 40
-"""Words of a context that are shown if the text has no end-of-sentence marks."""
+CONTEXT_WORDS: Final = 40  # words of a context that are shown if the text has no end-of-sentence marks
 
 
 class PredictedText:

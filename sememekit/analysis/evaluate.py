@@ -107,8 +107,7 @@ def evaluate(
 
     For a model that writes texts: ``overrides`` are ``task.search.KEY=VALUE`` in place of the settings of run and data set, and
     ``texts`` is the output file of ``write_texts_file``. Raises ConfigError: another override, a file of another kind at
-    ``texts``, or either option for a task that writes no texts. Raises DataError: as ``evaluate_ppl``; or the data of a model
-    that writes texts have no references."""
+    ``texts``, or either option for a task that writes no texts. Raises DataError: as ``evaluate_ppl``, or no references."""
     loaded = Run.open(run, which=which, device=device, dtype=dtype)
     prepared = loaded.data(data)
     if (overrides or texts is not None) and not declares(loaded.task, TextWriter):
@@ -129,7 +128,6 @@ def evaluate(
 def _written(
     loaded: Run, task: TextWriter, data: PreparedData, split: str, overrides: Sequence[str], texts: Path | None, show: Progress
 ) -> WrittenMetrics:
-    """Perplexity of a split, and its texts against their references."""
     search = search_of(task, overrides, SEARCH_OF_DATASETS.get(data.signature.dataset))
     originals = list(originals_of(data, split))
     whole, parts = tallies(task.score_pairs(data, split))
@@ -137,8 +135,7 @@ def _written(
     sources = [examples.text(index, 0) for index in range(len(examples))]
     lengths = [len(source) for source in sources]
     read = [words_read(loaded, length) for length in lengths]
-    if texts is not None:
-        check_output(texts, TEXTS)
+    check_output(texts, TEXTS)
     found = task.write(sources, search, lambda done, total: show("texts", done, total))
     written = [
         [" ".join(hypothesis_words(task.vocabulary, item, own.source, search)) for item in best]
@@ -204,7 +201,6 @@ class SeedsReport(Record):
     signature: str | None
     """Signature of all runs, without a cache or dynamic evaluation tuned for each run; None if the task has none."""
     reports: tuple[SerializeAsAny[OfRun], ...]
-    """The report of each run."""
 
 
 def evaluate_seeds(folder: Path, read: Callable[[Path], PerplexityReport | MetricsReport] = evaluate_ppl) -> SeedsReport:

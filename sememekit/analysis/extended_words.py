@@ -47,8 +47,7 @@ class NewWordsReport(Record):
     new_tokens: int
     """words, tokens, new_tokens: number of new words, of predicted tokens, and of tokens that are new words."""
     rows: tuple[NewWordsRow, ...]
-    """``run`` with equal shares of ``<unk>`` for the new words, with shares by the counts of the file (if any), and with shares
-    by characters; then each further run."""
+    """``run`` with shares of ``<unk>`` for new words (equal, by counts of the file if any, by characters), then other runs."""
 
 
 def compare_extended(

@@ -17,9 +17,7 @@ from sememekit.runs.run import OfRun, Run
 from sememekit.sememes import Side
 from sememekit.text.reading import FaultCounter
 
-_LINES_AT_ONCE = 1024
-MoreWords = Callable[[Run, set[str]], Run]
-"""A run, and the words of a text -> the run extended by the words that it can get."""
+MoreWords = Callable[[Run, set[str]], Run]  # a run, and the words of a text -> the run extended by the words that it can get
 
 
 class LabelPrediction(Record):
@@ -53,14 +51,13 @@ class Predictions:
         self._file, self._faults = file, FaultCounter(errors)
 
     def __iter__(self) -> Iterator[LabelPrediction]:
-        """A prediction for each example, 1,024 read at once; blank lines give none. Raises DataError: a line that is no example
-        of this model, with file and line."""
+        """One for each example, 1,024 at once; none for blank lines. Raises DataError with file and line: no example."""
         kind = self.classifier.kind
         labels = {*self.classifier.labels, *kind.spelled, *kind.left_out}
         with nullcontext([Opened(None, "stdin")]) if self._file is None else opened(self._file, kind, self._faults) as files:
             reader = RowReader(files, kind, self._faults, labels)
             rows = iter(reader)
-            while block := list(islice(rows, _LINES_AT_ONCE)):
+            while block := list(islice(rows, 1024)):
                 self.header, self.lines = reader.header is not None, reader.lines
                 yield from self._of(block, files[0].name)
             self.header, self.lines = reader.header is not None, reader.lines

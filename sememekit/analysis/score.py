@@ -127,7 +127,6 @@ class OverlaySums:
 
 
 def _how_to_cut(run: Run) -> str:
-    """Return the advice for lines without blanks."""
     return f"{'add --segment, or ' * cuts(run)}cut the lines with: sememekit segment FILE"
 
 

@@ -18,10 +18,7 @@ from sememekit.progress import Progress, silent
 from sememekit.protocols.adaptation import Adaptation, AdaptationReport, make_scorer
 from sememekit.runs.run import Run
 from sememekit.tasks.base import WordPredictor, check_declares, require
-from sememekit.tasks.scoring import SENTENCES, Scoring, UnitScores, stream_scoring
-
-_OF_THE_MODEL = ("marginal",)
-_LEARNED_WHILE_READING = ("cache", "dynamic")
+from sememekit.tasks.scoring import SENTENCES, UnitScores, stream_scoring
 
 
 def perplexity_signature(
@@ -53,17 +50,10 @@ def perplexity_signature(
     return _line(parts)
 
 
-def signature_of(scoring: Scoring, data: PreparedData, split: str, tokens: int) -> str:
-    """The signature of the figure of a scored split: of ``tokens`` predictions, or of labels."""
-    if scoring.figure == "accuracy":
-        return label_signature(data, split)
-    return perplexity_signature(data, split, tokens, scoring.columns, scoring.reading)
-
-
 def of_text(signature: str, *, adapted: bool = True) -> str:
     """A signature without the parts of the model: the rule that sums the paths of a lattice, and intended differences. With
     ``adapted`` the parts of a cache or dynamic evaluation are kept."""
-    left_out = _OF_THE_MODEL if adapted else (*_OF_THE_MODEL, *_LEARNED_WHILE_READING)
+    left_out = ("marginal",) if adapted else ("marginal", "cache", "dynamic")
     return "|".join(part for part in signature.split("|") if part.split(":", 1)[0] not in left_out)
 
 
@@ -95,8 +85,7 @@ def _line(parts: Mapping[str, object]) -> str:
     return "|".join(f"{name}:{str(value).replace('|', '/')}" for name, value in parts.items())
 
 
-Sums = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
-"""Values and number of predictions, unit by unit: (U,) each."""
+Sums = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]  # values and number of predictions, unit by unit: (U,) each
 
 
 @dataclass(frozen=True)
@@ -110,8 +99,7 @@ class TextReading:
 
 
 class TextSums:
-    """Sums over a scored text: by target word, by unit (``units``: of all words, then of each of some kinds), and by term
-    of the loss."""
+    """Sums over a scored text: by target word, by unit (``units``: of all words, then of each kind), by term of the loss."""
 
     def __init__(self, num_units: int, num_words: int, kinds: Sequence[WordKind] = ()) -> None:
         self._nats_V, self._counts_V = np.zeros(num_words), np.zeros(num_words, dtype=np.int64)
@@ -173,7 +161,10 @@ class RunText:
 
     @property
     def signature(self) -> str:
-        return signature_of(self.scoring, self.data, self.text.split, self.num_predictions)
+        if self.scoring.figure == "accuracy":
+            return label_signature(self.data, self.text.split)
+        scoring = self.scoring
+        return perplexity_signature(self.data, self.text.split, self.num_predictions, scoring.columns, scoring.reading)
 
     @property
     def side(self) -> tuple[str, str]:

@@ -135,8 +135,7 @@ def boundary_rate(sentences: Sequence[Words]) -> float:
     return inner / places if places else 0.0
 
 
-LONGEST_WORD: Final = 8
-"""Most characters of a line, in the mean, for a file without blanks to be read as a list of words."""
+LONGEST_WORD: Final = 8  # most characters of a line, in the mean, for a file without blanks to be read as a list of words
 
 Marks = Literal["found", "given"]
 """Source of the boundaries of numbers, Latin letters and punctuation marks: the model, or the rule of ``split_marks``."""
@@ -174,10 +173,9 @@ def evaluate_segmentation(
     lattice model, or its tokens are whole words. Raises DataError: a gold file without words."""
     reader = open_reader(run, "eval --segmentation")
     if not reader.finds_words:
-        how = reader.run.signature.segmenter
         raise ConfigError(
-            f"eval --segmentation: {run} was trained on text cut into words (by {how}), so it cannot cut text; train "
-            "a model on data of 'sememekit preprocess ... --segmenter characters' or 'sentencepiece'"
+            f"eval --segmentation: {run} was trained on text cut into words (by {reader.run.signature.segmenter}), so it "
+            "cannot cut text; train a model on data of 'sememekit preprocess ... --segmenter characters' or 'sentencepiece'"
         )
     gold_words = read_words(gold, errors)
     known = frozenset(word for sentence in read_words(words, errors) for word in sentence) if words is not None else None
@@ -206,8 +204,7 @@ def evaluate_segmentation(
 
 
 def read_words(path: Path, errors: str = "strict") -> list[list[str]]:
-    """Return the lines with words of a segmented text. Raises DataError: the file is unreadable, empty, or not segmented: its
-    lines are long and have no blanks."""
+    """Return the lines with words of a segmented text. Raises DataError: unreadable, empty, or long lines without a blank."""
     with opening(path, lambda why: DataError(f"{why}; give a text with words between blanks")), path.open("rb") as file:
         pieces = read_named(file, str(path), FaultCounter(errors))
         sentences = [words for words in (piece.text.split() for piece in pieces) if words]
@@ -249,8 +246,7 @@ def split_marks(text: str) -> list[tuple[str, bool]]:
     """Split a text at white space and marks; return the parts, and whether each is a mark.
 
     A mark is a run of digits with their signs, a run of Latin or Greek letters, or a punctuation mark (repeated ones such as
-    ``——`` are one); the classes of characters follow Sun and Deng 2018 (``codes/tokenization.py`` of its release), and the
-    narrow ``%`` is a mark like the wide one.
+    ``——`` are one). The classes follow Sun and Deng 2018 (``codes/tokenization.py`` of its release), with the narrow ``%``.
 
     >>> split_marks("１９９８年，ＷＴＯ——")
     [('１９９８', True), ('年', False), ('，', True), ('ＷＴＯ', True), ('——', True)]"""

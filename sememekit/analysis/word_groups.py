@@ -18,11 +18,9 @@ from sememekit.sememes import SememeGraph
 from sememekit.sememes.overlay import ChangedSense
 from sememekit.tasks.scoring import Scoring
 
-SEMEME_BINS: Final = ((1, 2), (2, 4), (4, 7), (7, 14))
-"""[from, to) of Table 3, Gu et al. 2018, in sememes a sense."""
+SEMEME_BINS: Final = ((1, 2), (2, 4), (4, 7), (7, 14))  # [from, to) of Table 3, Gu et al. 2018, in sememes a sense
 
-COUNT_BANDS: Final = (1, 10, 100, 1000, 10000)
-"""Bounds of the bands of counts in the training text."""
+COUNT_BANDS: Final = (1, 10, 100, 1000, 10000)  # bounds of the bands of counts in the training text
 
 Mask = npt.NDArray[np.bool_]
 
@@ -53,12 +51,10 @@ def changed_kinds(changes: Sequence[ChangedSense], words: Sequence[str]) -> list
     names = list(dict.fromkeys(change.word for change in changes))
     array = np.array(words, dtype=object)
     every = np.isin(array, names)
-    together = [WordKind("change", f"the {len(names)} changed words", every, True)] if len(names) > 1 else []
-    return [
-        *(WordKind("change", name, array == name) for name in names),
-        *together,
-        WordKind("change", "all other words", ~every),
-    ]
+    kinds = [WordKind("change", name, array == name) for name in names]
+    if len(names) > 1:
+        kinds.append(WordKind("change", f"the {len(names)} changed words", every, True))
+    return [*kinds, WordKind("change", "all other words", ~every)]
 
 
 def reads_graph(by: str) -> bool:
@@ -69,8 +65,7 @@ def reads_graph(by: str) -> bool:
 def read_labels(path: Path | None, by: Sequence[str], data: PreparedData, split: str, scoring: Scoring) -> tuple[str, ...]:
     """Return the label of each unit of a split: of each line of a file, or as the data have them.
 
-    Raises ConfigError: ``labels``, but neither a file nor labels in the data, or a file without ``labels``. Raises DataError:
-    number of labels and units differ."""
+    Raises ConfigError: ``labels`` without a file or labels in the data, or a file alone. Raises DataError: a wrong number."""
     if Grouping.labels not in by:
         if path is not None:
             raise ConfigError(f"--labels {path}: labels make groups of sentences; add --by labels")
@@ -98,10 +93,8 @@ def kinds_of(by: Sequence[str], runs: Sequence[Run], graph: SememeGraph | None, 
             raise ConfigError(f"--by {one!r}{nearest(one, known)}: allowed are {', '.join(known)}")
         if graph is None and reads_graph(one):
             raise GraphError(f"--by {one} needs a sememe graph, and {runs[0]} has none; give one with --graph FILE")
-        for other in runs[1:]:
-            if one not in (Grouping.senses, Grouping.sememes, Grouping.labels) and not np.array_equal(
-                counts, other.train_counts
-            ):
+        for other in runs[1:] if one in (Grouping.frequency, Grouping.sememes_at_frequency) else ():
+            if not np.array_equal(counts, other.train_counts):
                 raise ConfigError(
                     f"--by {one}: {runs[0]} and {other} were trained on texts with other counts of words, so that their bands "
                     "are not the same words; measure each alone"

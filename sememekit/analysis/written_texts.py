@@ -17,8 +17,7 @@ from sememekit.measure.bleu import BleuSettings, dialogue_bleu
 from sememekit.measure.intervals import Interval, ratio_difference_interval
 from sememekit.measure.rouge import PRESETS, PRESETS_OF_DATASETS, TextScores, rouge
 
-SCORED_BY: Final = (*PRESETS, "bleu")
-"""Settings by which texts are scored for a comparison."""
+SCORED_BY: Final = (*PRESETS, "bleu")  # settings by which texts are scored for a comparison
 
 LEADS: Final = {"gigaword": "8-words", "duc": "75-bytes", "lcsts": "15-characters", "peoples-daily-headlines": "15-characters"}
 """Data set -> the default beginning."""

@@ -104,8 +104,7 @@ class AttackFolder:
 
     def _report(self) -> dict[str, Any] | None:
         """Return the content of ``report.json``, or None without one. Raises CheckpointError: it is not as it was written."""
-        path = self.path / "report.json"
-        return _unsealed(path, self._anew) if path.exists() else None
+        return _unsealed(path, self._anew) if (path := self.path / "report.json").exists() else None
 
     @property
     def _anew(self) -> str:

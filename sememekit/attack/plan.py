@@ -62,7 +62,7 @@ class Part(Settings):
 
     @property
     def variant(self) -> Any:
-        """Its class."""
+        """The class of the part."""
         return load_variant(self.kind, self.name, _VARIANTS[self.kind])
 
     def build(self, given: Any = None) -> Any:

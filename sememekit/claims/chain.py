@@ -13,8 +13,7 @@ from typing import Final, Literal
 from sememekit.claims.claims import Arm, ClaimFile, DataSet, PaperClaim, trained_by
 from sememekit.config import load_recipe
 
-TINY_SHARE = 10
-"""With ``--tiny`` a text is cut to this fraction of its lines, or to ``TINY_LINES`` if its length is not stated."""
+TINY_SHARE = 10  # with ``--tiny`` a text is cut to this fraction of its lines, or to ``TINY_LINES`` if its length is not stated
 TINY_LINES = 400
 
 
@@ -149,7 +148,6 @@ def _digest_of(file: ClaimFile, arm_name: str, tiny: bool) -> str:
 
 
 def _text_from(data: DataSet) -> str:
-    """Describe the sources of a data set's text and graph."""
     return data.model_dump_json(exclude={"clusters"})
 
 
@@ -164,8 +162,7 @@ def _trained_as(file: ClaimFile, arm: Arm, augmented: bool = True) -> str:
     return next(name for name, other in file.arm.items() if trained_by(other) == trained_by(arm, augmented))
 
 
-SHOWN_OUT, SHOWN_ROOT = Path("reproduced"), Path("CORPORA")
-"""Folders in stored commands, which hide the machine's paths."""
+SHOWN_OUT, SHOWN_ROOT = Path("reproduced"), Path("CORPORA")  # folders in stored commands, which hide the machine's paths
 
 
 def _steps(
@@ -186,7 +183,6 @@ def _steps(
 
 
 def _measure(command: str, places: dict[str, Path], run: Path, measured: Path) -> Step:
-    """Return a step that measures a model and stores the output in a file."""
     filled = _filled(command, {**places, "run": run, "out": folder_of(measured)})
     if filled[0] == "attack":  # stored results are of this preset, which was called standard
         filled = (*filled, "--constraints", "loose")
@@ -256,8 +252,7 @@ def _filled(template: str, places: dict[str, Path]) -> tuple[str, ...]:
     return tuple(word.format(**places) for word in shlex.split(template))
 
 
-_NOT_SET: Final = {"claim", "data", "graph", "clusters"}
-"""Tables of a recipe that are not settings: the printed value, and paths."""
+_NOT_SET: Final = {"claim", "data", "graph", "clusters"}  # tables of a recipe that are no settings: printed value, and paths
 
 
 def _settings(recipe: str) -> str:
@@ -273,8 +268,7 @@ def _digest(*parts: str) -> str:
     return sha256("\n".join(parts).encode()).hexdigest()[:8]
 
 
-TURNS: Final = 3
-"""Number of timings of the updates of each of two models."""
+TURNS: Final = 3  # number of timings of the updates of each of two models
 
 
 def shell_script(trials: Sequence[Trial], timings: Sequence[Timing] = ()) -> str:

@@ -11,8 +11,7 @@ from sememekit.config import Settings, nearest, read_settings, resources_folder
 from sememekit.errors import ConfigError
 from sememekit.files import read_text
 
-MOST_SEEDS: Final = 20
-"""Largest number of seeds of a model for which results are searched."""
+MOST_SEEDS: Final = 20  # largest number of seeds of a model for which results are searched
 
 
 class DataSet(Settings):

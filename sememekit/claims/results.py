@@ -33,7 +33,7 @@ class RunResult(Record):
     tiny: bool
     """trial, arm, seed, tiny: identify the trial."""
     commands: tuple[str, ...]
-    """Its commands, as typed."""
+    """The commands of the trial, as typed."""
     plan: Mapping[str, Any]
     """Every setting of the training, resolved."""
     signature: str
@@ -77,7 +77,7 @@ class UpdateTimes(Record):
 
     @property
     def ratio(self) -> float:
-        """The cost of an update of ``other`` / ``baseline``, each in its fastest turn."""
+        """The cost of an update of ``other`` / ``baseline``, by the fastest turn of each."""
         return min(self.other) / min(self.baseline)
 
 

@@ -38,7 +38,6 @@ class ClaimResult(Record):
     paper: str = ""
     """Authors, year and title; empty for a claim of none of the five papers."""
     verdict: Verdict
-    """One of ``VERDICTS``."""
     why: str = ""
     """For "not run", the reason."""
     tiny: bool = False
@@ -150,8 +149,7 @@ def _verdict(effect: Interval, claim: PaperClaim) -> Verdict:
     return "holds" if sign * value >= published / 2 else "holds in direction"
 
 
-Costs = tuple[float | None, float | None]
-"""CPU time of an update, ``other`` / ``baseline``, before and after the first rate cut."""
+Costs = tuple[float | None, float | None]  # CPU time of an update, ``other`` / ``baseline``, before and after a rate cut
 
 
 def _at_equal_time(baseline: Sequence[RunResult], other: Sequence[RunResult], costs: Costs, higher: bool) -> Interval | None:

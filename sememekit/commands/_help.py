@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-_NAME_COLUMNS: Final = 4
-"""typer gives an option's names as long, short, long negative and short negative, each in a column of its own."""
+_NAME_COLUMNS: Final = 4  # of typer: long, short, long negative and short negative names of an option
 _OTHER_COLUMNS: Final = 2  # further columns: its type and its help
 _TYPES: Final = {"path": "PATH", "Path": "PATH", "str": "TEXT", "int": "N", "int range": "N", "float": "X", "float range": "X"}
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 import typer
 
 from sememekit.figures import format_value
+from sememekit.files import PAGE, check_output
 from sememekit.signals import STOPPED
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from sememekit.reports.table import Shown, Table
-
-PIPE_WIDTH = 160  # width of a table in a file or a pipe
 
 _CONTROLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
 _CONTROLS |= dict.fromkeys((*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
@@ -57,8 +56,7 @@ def result_console() -> Console:
             """Exit as for every closed pipe; rich would leave with exit code 1."""
             raise BrokenPipeError
 
-    width = None if sys.stdout.isatty() else PIPE_WIDTH
-    return Shown(file=sys.stdout, width=width, highlight=False)
+    return Shown(file=sys.stdout, width=None if sys.stdout.isatty() else 160, highlight=False)  # 160 in a file or a pipe
 
 
 def print_json(report: BaseModel, without: Any = None) -> None:
@@ -161,8 +159,6 @@ def print_parts(parts: Iterable[str | Table]) -> None:
 
 def check_outputs(page: Path | None, figure: Path | None = None) -> None:
     """Refuse output files that cannot be written, before anything is computed."""
-    from sememekit.files import PAGE, check_output
-
     check_output(page, PAGE)
     if figure is not None:
         from sememekit.reports.charts import check_figure

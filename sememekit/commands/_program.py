@@ -27,6 +27,7 @@ from sememekit.commands._completion import words_of_bash
 from sememekit.commands._extra_argument import given_without_option, instead_of_extra, unquoted_changes
 from sememekit.commands._options import Debug, TrustCode, example, paragraphs
 from sememekit.commands._printing import leave_the_pipe, open_closed_streams, remark, say, shown, use_utf8_in_pipes
+from sememekit.config import trusting_code
 from sememekit.errors import SememekitError
 from sememekit.files import RunWarning, typed
 from sememekit.signals import FAILED, INTERRUPTED, USAGE
@@ -59,7 +60,6 @@ TRUSTING: Final = frozenset(
 )
 """Subcommands with ``--trust-code``, which is read here like ``--debug``; code named on the command line is always trusted."""
 
-_OUT_OF_MEMORY = "out of memory; use a smaller batch (--set task.batch_size=N), a smaller model or a machine with more"
 _NO_MEMORY = ("DefaultCPUAllocator", "torage size calculation overflowed", "integer multiplication overflow")
 """Messages of torch on the CPU when memory runs out."""
 
@@ -139,7 +139,7 @@ def _made(name: str) -> Any:
 
 
 class _Subcommands(Mapping[str, Any]):
-    """name -> command."""
+    """The subcommands by name, each made when it is used first."""
 
     def __getitem__(self, name: str) -> Any:
         return _made(name)
@@ -162,7 +162,7 @@ def _add_options(command: Any, name: str) -> None:
 @cache
 def _options_read_here() -> list[Any]:
     def with_options(trust_code: TrustCode = False, debug: Debug = False) -> None:
-        """Only declares options; never called."""
+        """Declare the options; nobody calls it."""
 
     app = typer.Typer(add_completion=False)
     app.command()(with_options)
@@ -217,8 +217,6 @@ def _trust(arguments: Sequence[str]) -> AbstractContextManager[None]:
     typed = {name for argument in arguments for name in (argument, argument.rpartition("=")[2]) if ":" in name}
     if "--trust-code" not in arguments and not typed:
         return nullcontext()
-    from sememekit.config import trusting_code
-
     return trusting_code("--trust-code" in arguments or typed)
 
 
@@ -304,7 +302,7 @@ def _unexpected_message(error: Exception) -> str:
     if "embedded null" in str(error):
         return "a name has a NUL byte in it, which no file has; give another name"
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and any(sign in str(error) for sign in _NO_MEMORY)):
-        return _OUT_OF_MEMORY
+        return "out of memory; use a smaller batch (--set task.batch_size=N), a smaller model or a machine with more"
     told = f"{type(error).__name__}: {error}"
     if (place := _place_in_own_code(error)) is not None:
         return f"{told}, in {place}, which is no part of sememekit; run again with --debug to see how it was called"

@@ -1,7 +1,5 @@
 """Progress on stderr: bars on a terminal, lines in a log file, and the reports of a training."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -93,7 +91,7 @@ class TrainingProgress:
     def __init__(self, show: Show, quiet: bool, verbose: bool) -> None:
         self._show, self._quiet, self._verbose, self._state = show, quiet, verbose, ""
 
-    def at(self, place: Position) -> None:
+    def at(self, place: "Position") -> None:
         """Show where the training is, in batches of all epochs."""
         where = f"epoch {place.epoch} of {place.epochs}, batch {place.batch:,} of {place.num_batches:,}"
         more = f"{where}, {self._state}" if self._state else where
@@ -108,7 +106,7 @@ class TrainingProgress:
     def __call__(self, report: Any) -> None:
         from sememekit.training import ChangeReport, EpochReport, StepReport
 
-        match report:
+        match report:  # the subcommand reports a stop, with what to type next
             case StepReport():
                 self._state = f"loss {report.nats:.3f}, {report.tokens_per_second:,.0f} a second, rate {report.rate:g}"
             case EpochReport():
@@ -116,8 +114,6 @@ class TrainingProgress:
             case ChangeReport():
                 values = "; ".join(f"{name.replace('_', ' ')} {format_value(value)}" for name, value in report.values.items())
                 remark(f"step {report.step}: {values}", self._quiet)
-            case _:
-                pass  # the subcommand reports a stop, with what to type next
 
 
 def epoch_line(report: Any) -> str:

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sememekit.config import apply_overrides, check_table, choose_variant, load_recipe, merge_tables, named_variants
 from sememekit.errors import ConfigError
-
-HUGGING_FACE = "hf"  # the encoder that takes a model folder in its name: ``--encoder hf:PATH``
 
 
 def typed_table(
@@ -21,15 +20,13 @@ def typed_table(
     ``variants``: slot -> the typed variant, or None; a name other than the recipe's replaces the whole table of the slot.
     Variants in ``overrides`` are chosen before keys are set. ``--encoder hf:PATH`` is the encoder hf with its path. ``values``:
     "slot.key" -> what was typed, or None. ``below``: a table under the recipe."""
-    from sememekit.config import apply_overrides, check_table, choose_variant, load_recipe, merge_tables, named_variants
-
     table = load_recipe(recipe) if recipe is not None else {}
     check_table(table, str(recipe))
     if below is not None:
         table = merge_tables(below, table)
     named = {slot: name for slot, name in variants.items() if name is not None}
     kind, _, folder = named.get("encoder", "").partition(":")
-    if kind == HUGGING_FACE:
+    if kind == "hf":
         named["encoder"] = kind
         values = {"encoder.path": folder or None, **values}
     for slot, name in {**named, **named_variants(overrides or ())}.items():

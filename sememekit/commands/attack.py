@@ -1,7 +1,5 @@
 """``sememekit attack``: adversarial attacks on classifiers, and paired comparisons of two attacks."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
@@ -29,11 +27,7 @@ EXAMPLES = (
     "sememekit attack --compare a/1 a/2",
 )
 FORMER = {
-    "--limit": "attack.limit",
-    "--sample": "attack.sample",
-    "--query-budget": "attack.query_budget",
-    "--counting": "attack.counting",
-    "--batch-size": "attack.batch_size",
+    f"--{name}": f"attack.{name.replace('-', '_')}" for name in ("limit", "sample", "query-budget", "counting", "batch-size")
 }
 """Options of other programs -> our setting."""
 
@@ -143,13 +137,12 @@ def command(
     table = _table(partial(typed_table, recipe, overrides, named), values, of_candidates, out if resume else None)
     printed_by_victim = redirect_stdout(sys.stderr)  # which is no result
     with progress_bars(quiet) as show, stop_signals(lasting=True) as asked_to_stop, printed_by_victim:
-        named_labels = [name.strip() for name in labels.split(",")] if labels else []
         report = attack(
             victim,
             data,
             out,
             table=table,
-            labels=named_labels,
+            labels=[name.strip() for name in labels.split(",")] if labels else [],
             logits=logits,
             language_model=lm,
             judge=judge or "",
@@ -172,8 +165,7 @@ def command(
 def _table(
     make: Callable[..., Any], values: Mapping[str, Any], of_candidates: Mapping[tuple[str, str, str], Any], resumed: Path | None
 ) -> dict[str, Any]:
-    """Return the typed options as the table of an attack. ``of_candidates``: options of certain candidates, with the key that a
-    constraint uses with other candidates."""
+    """Return the typed options as a table; ``of_candidates`` are keys of one kind of candidates, or else of a constraint."""
     from sememekit.attack.folder import AttackFolder
     from sememekit.config import USUAL_VARIANTS
 
@@ -199,7 +191,7 @@ def _draw(figure: Path | None, folders: Mapping[str, Path], quiet: bool) -> None
     remark(f"figure: {figure}" if drawn else "no figure: there was no example with something to try", quiet)
 
 
-def _print_report(report: AttackReport, out: Path, *, json: bool, quiet: bool) -> None:
+def _print_report(report: "AttackReport", out: Path, *, json: bool, quiet: bool) -> None:
     from sememekit.reports.attack import rate_rows
 
     for warning in report.warnings:

@@ -1,7 +1,5 @@
 """``sememekit cluster-update``: an E-step on a trained model, which reassigns its word clusters, and an M-step after it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +11,6 @@ from sememekit.files import typed
 
 if TYPE_CHECKING:
     from sememekit.jobs.cluster_update import ClusterUpdateReport
-    from sememekit.training import Report
 
 EXAMPLES = ("sememekit cluster-update runs/words --out runs/words-2",)
 
@@ -38,7 +35,7 @@ def command(
     Without --epochs no weight changes, and the perplexity usually gets worse, because the vectors have not adapted. Without
     --out the checkpoint is replaced atomically. train --resume continues either run, also after an interrupted M-step."""
     from sememekit.jobs.cluster_update import cluster_update
-    from sememekit.training import StepReport
+    from sememekit.training import Report, StepReport
 
     with progress_bars(quiet) as show:
 
@@ -81,7 +78,7 @@ def command(
         hint(f"next: {again} --set schedule.epochs=N, to train on", quiet)
 
 
-def _print_update(run: Path, result: ClusterUpdateReport) -> None:
+def _print_update(run: Path, result: "ClusterUpdateReport") -> None:
     steps = [("before", result.before), ("new clusters", result.after), ("trained on", result.trained)]
     columns = [(name, values) for name, values in steps if values is not None]
     figures = ("perplexity", "cluster_perplexity", "in_cluster_perplexity")

@@ -42,8 +42,7 @@ EXTRAS: Final = {
     "serve": "serve, the workbench in a browser and its REST",
 }
 """Extra -> its purpose. ``quickstart`` and ``openhownet`` have separate checks, also for their data."""
-_MODULES: Final = {"mlflow-skinny": "mlflow", "backports-zstd": "backports.zstd"}
-"""Packages whose import name differs from their own."""
+_MODULES: Final = {"mlflow-skinny": "mlflow", "backports-zstd": "backports.zstd"}  # packages with another import name
 
 
 class Check(Record):

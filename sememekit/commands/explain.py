@@ -75,8 +75,7 @@ def command(
                 refuse({"right": right}, "only together with --word WORD, after which this text comes")
             remark_file_name(text, "explain takes one text", quiet)
             texts = [text, *filter(None, [typed.pop("other", None)])]
-            options = {name: value for name, value in typed.items() if name != "figure"}
-            shown = loaded.explain(*texts, **options)
+            shown = loaded.explain(*texts, **{name: value for name, value in typed.items() if name != "figure"})
         give_out(shown, html, figure, json=json, quiet=quiet)
     if shown is None:
         fail_usage("there is nothing to explain; give CONTEXT in quotes, or a text a line on stdin")

@@ -1,7 +1,5 @@
 """The subcommand extend; the plain functions are ``extend`` and ``compare_extended`` of ``runs`` and ``analysis``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -75,7 +73,7 @@ def command(
     print_json(report) if json else _print_extended(report, quiet)
 
 
-def _print_extended(report: ExtendReport, quiet: bool) -> None:
+def _print_extended(report: "ExtendReport", quiet: bool) -> None:
     shares = "by counts" if report.counted else "equal"
     calibrated = f"met in the mean over {report.contexts:,} contexts" if report.calibrated else "not met: no bias a word"
     fields = {

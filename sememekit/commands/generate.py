@@ -1,7 +1,5 @@
 """The subcommand generate; the plain functions are in ``sememekit.runs``: ``generation`` and ``writing``."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,7 +82,7 @@ def command(
             print_json(report) if json else say(report.text)
 
 
-def _stream(words: Iterator[str | GenerateReport], prompt: str) -> None:
+def _stream(words: Iterator["str | GenerateReport"], prompt: str) -> None:
     """Print each word as soon as it is drawn."""
     from sememekit.text.vocabulary import END, STOP
 
@@ -97,7 +95,7 @@ def _stream(words: Iterator[str | GenerateReport], prompt: str) -> None:
 
 
 def _texts(
-    run: LoadedRun,
+    run: "LoadedRun",
     prompt: str | None,
     *,
     json: bool,

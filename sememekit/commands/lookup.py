@@ -1,7 +1,5 @@
 """The subcommand lookup; the plain functions are in ``lookup`` and ``searching`` of ``sememekit.sememes``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -131,11 +129,10 @@ def command(
             write_suggestions(dump, report)
             after = f"next: delete the rows that are wrong, then: {line('sememekit', 'lookup', '--diff', f'table:{dump}')}"
     elif sememes or similar:
-        report = (
-            searching.words_with(sememes, given, side=side, top=top)
-            if sememes
-            else searching.similar_words(words[0], given, side=side, top=top, graph=graph)
-        )
+        if sememes:
+            report = searching.words_with(sememes, given, side=side, top=top)
+        else:
+            report = searching.similar_words(words[0], given, side=side, top=top, graph=graph)
         if not report.senses:
             asked_for = " ".join(report.asked)
             raise DataError(f"no other word shares a sememe with {asked_for}; add a lexicon: --source FORMAT:PATH")
@@ -176,8 +173,8 @@ def command(
 
 
 def _suggest(
-    words: Sequence[str], data: Path | None, sources: Sequence[str], side: SideName, vectors: Path | None, top: int
-) -> SuggestReport:
+    words: Sequence[str], data: Path | None, sources: Sequence[str], side: "SideName", vectors: Path | None, top: int
+) -> "SuggestReport":
     if data is None and vectors is None:
         from sememekit.sememes.suggesting import suggest
 

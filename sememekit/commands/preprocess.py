@@ -1,7 +1,5 @@
 """``sememekit preprocess``: from a corpus to a prepared-data folder."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -25,8 +23,7 @@ EXAMPLES = (
 )
 
 _MUCH: Final = 0.01  # least share of unknown words in a held-out split for a warning, if train has none
-_REPEATED: Final = 0.02
-"""Least overlap of a held-out split with train that is reported; well-divided corpora have less than 0.012."""
+_REPEATED: Final = 0.02  # least overlap of a held-out split with train that is reported; well-divided corpora have below 0.012
 
 
 def command(
@@ -151,7 +148,7 @@ def _remark_untrained_unknown(signature: Any, quiet: bool) -> None:
         )
 
 
-def _remark_overlap(overlap: Mapping[str, Overlap], quiet: bool) -> None:
+def _remark_overlap(overlap: Mapping[str, "Overlap"], quiet: bool) -> None:
     """Warn if train repeats more of a held-out split than texts naturally do."""
     from sememekit.prepare.overlap import NGRAM
 

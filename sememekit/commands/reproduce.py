@@ -1,7 +1,5 @@
 """``sememekit reproduce``: test the claims of the five papers at a small size, with a verdict by a rule."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -165,7 +163,7 @@ def _with_word(word: str | None) -> list[str]:
     return found
 
 
-def _print(found: Sequence[ClaimResult]) -> None:
+def _print(found: Sequence["ClaimResult"]) -> None:
     from sememekit.reports.ledger import COLUMNS, DETAILS, by_paper, details, row
 
     for paper, claims in by_paper(found):

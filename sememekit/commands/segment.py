@@ -1,7 +1,5 @@
 """``sememekit segment``: text in, words between blanks out."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,12 +69,11 @@ def command(
     remark_faults(faults.report().model_dump(), quiet)
 
 
-def segment_stream(file: BinaryIO, segmenter: SegmenterClass, faults: FaultCounter, name: str = "stdin") -> Iterator[str]:
+def segment_stream(file: BinaryIO, segmenter: "SegmenterClass", faults: "FaultCounter", name: str = "stdin") -> Iterator[str]:
     """Segment a stream line by line; yielded texts contain their line ends.
 
-    A line above 1 MiB is segmented in pieces, cut at white space or sentence marks, so memory stays bounded, and gives one
-    line. Each line that ``faults`` does not drop gives one line. Raises DataError, with the byte offset: bytes that are not
-    UTF-8, or NUL, if ``faults`` is strict."""
+    Each line that ``faults`` does not drop gives one line. A line above 1 MiB is segmented in pieces, cut at white space or
+    sentence marks. Raises DataError, with the byte offset: bytes that are not UTF-8, or NUL, if ``faults`` is strict."""
     from sememekit.text.reading import read_named
 
     for piece in read_named(file, name, faults):

@@ -1,7 +1,5 @@
 """The subcommand serve: the workbench and the endpoint on runs (``sememekit.serve``)."""
 
-from __future__ import annotations
-
 import secrets
 import socket
 import sys
@@ -67,7 +65,7 @@ def command(
         run_server(make_app(bench, worker, host, token), listening)
 
 
-def run_server(app: Gate, listening: socket.socket) -> None:
+def run_server(app: "Gate", listening: socket.socket) -> None:
     """Serve until a signal; open requests are finished first."""
     import uvicorn
 

@@ -1,7 +1,5 @@
 """``sememekit sweep``: search the training settings that are best on validation, within a budget."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -71,7 +69,7 @@ def command(
 
     from sememekit.jobs.sweep import sweep
 
-    def show(trial: TrialReport) -> None:
+    def show(trial: "TrialReport") -> None:
         hint(f"trial {trial.number}: {trial.state}, {trial.figure}; {_settings(trial)}", quiet)
 
     with progress_bars(quiet) as progress, stop_signals(patient=True, lasting=True) as asked_to_stop:
@@ -99,7 +97,7 @@ def command(
     hint(f"next: {again}", quiet or report.best is None)
 
 
-def _print(report: SweepReport) -> None:
+def _print(report: "SweepReport") -> None:
     figure = "validation" if report.metric == "validation" else f"validation {report.metric}"
     columns = ("trial", figure, "epochs", "CPU s", "ended", "settings")
     rows = []
@@ -112,7 +110,7 @@ def _print(report: SweepReport) -> None:
     say(f"{spent}; best settings: {report.best or 'none yet'}")
 
 
-def _all_failed(report: SweepReport) -> TrainingError:
+def _all_failed(report: "SweepReport") -> TrainingError:
     """Return the error of a sweep without any figure: the most frequent reason of its trials."""
     reason, times = Counter(trial.why or "it ended before its settings were drawn" for trial in report.trials).most_common(1)[0]
     number = len(report.trials)
@@ -121,6 +119,6 @@ def _all_failed(report: SweepReport) -> TrainingError:
     return TrainingError(f"{report.out}: {failed}: {reason}{often}; change --over or --set, and choose another --out")
 
 
-def _settings(trial: TrialReport) -> str:
+def _settings(trial: "TrialReport") -> str:
     shown = {key: f"{value:.4g}" if isinstance(value, float) else str(value) for key, value in trial.settings.items()}
     return ", ".join(f"{key}={value}" for key, value in shown.items())

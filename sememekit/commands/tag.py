@@ -1,24 +1,13 @@
 """The subcommand tag; the plain function is ``sememekit.analysis.senses.tagging.tag``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from sememekit.commands import _options as shared
 from sememekit.commands._input import input_name, lines_of, some
-from sememekit.commands._options import (
-    Device,
-    Errors,
-    Quiet,
-    RunOrPublished,
-    SenseMethod,
-    SenseSources,
-    Which,
-    argument,
-    option,
-)
+from sememekit.commands._options import argument, option
 from sememekit.commands._printing import say
 
 if TYPE_CHECKING:
@@ -30,17 +19,17 @@ COLUMNS = ("sentence", "position", "token", "nats", "sense", "probability", "sem
 
 
 def command(
-    run: RunOrPublished,
+    run: shared.RunOrPublished,
     file: Annotated[Path | None, argument("[FILE]", "Sentence a line, raw or cut. Default: stdin.")] = None,
     words: Annotated[str | None, option("--words", "Tag these words alone.", metavar="WORD,WORD,...")] = None,
-    method: SenseMethod = None,
-    sources: SenseSources = None,
+    method: shared.SenseMethod = None,
+    sources: shared.SenseSources = None,
     surprisal: Annotated[bool, option("--surprisal/--no-surprisal", "Give the surprisal of words; it takes longest.")] = True,
     form: Annotated[Literal["tsv", "jsonl", "conllu"], option("--format", "Format of the output.")] = "tsv",
-    which: Which = "best",
-    errors: Errors = "strict",
-    device: Device = "auto",
-    quiet: Quiet = False,
+    which: shared.Which = "best",
+    errors: shared.Errors = "strict",
+    device: shared.Device = "auto",
+    quiet: shared.Quiet = False,
 ) -> None:
     """Tag each word of a text with its senses, their probabilities and sememes, and its surprisal (nats).
 
@@ -61,7 +50,7 @@ def command(
         say(line)
 
 
-def _tsv(rows: Iterable[TaggedToken]) -> Iterator[str]:
+def _tsv(rows: Iterable["TaggedToken"]) -> Iterator[str]:
     yield "\t".join(COLUMNS)
     for row in rows:
         best = row.senses[0] if row.senses else None
@@ -71,7 +60,7 @@ def _tsv(rows: Iterable[TaggedToken]) -> Iterator[str]:
         yield "\t".join(map(str, (row.sentence, row.position, row.token, nats, *own, every)))
 
 
-def _conllu(rows: Iterable[TaggedToken]) -> Iterator[str]:
+def _conllu(rows: Iterable["TaggedToken"]) -> Iterator[str]:
     """Yield a token of CoNLL-U for each row, with --words also for other words, so that sentences are complete."""
     for number, tokens in groupby(rows, key=lambda row: row.sentence):
         yield f"# sent_id = {number}"
@@ -80,7 +69,7 @@ def _conllu(rows: Iterable[TaggedToken]) -> Iterator[str]:
         yield ""
 
 
-def _misc(row: TaggedToken) -> str:
+def _misc(row: "TaggedToken") -> str:
     best = row.senses[0] if row.senses else None
     parts = [] if row.nats is None else [f"Nats={row.nats:.4f}"]
     if best is not None:

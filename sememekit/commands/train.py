@@ -1,7 +1,5 @@
 """``sememekit train``: train a model from options and a recipe, into a run folder."""
 
-from __future__ import annotations
-
 import json as json_module
 import os
 import warnings
@@ -166,7 +164,7 @@ def command(
 
 
 @contextmanager
-def _ranks() -> Iterator[Ranks]:
+def _ranks() -> Iterator["Ranks"]:
     """Return the processes of torchrun. Only the first prints, and only one reports a failure."""
     from sememekit.ranks import joined
 
@@ -184,7 +182,7 @@ def _ranks() -> Iterator[Ranks]:
 def _command_seeds(
     table: Mapping[str, Any], out: Path, seeds: str, jobs: int | None, engine: str, *, resume: bool, json: bool, quiet: bool
 ) -> None:
-    def show(run: str, report: Report) -> None:
+    def show(run: str, report: "Report") -> None:
         if type(report).__name__ == "EpochReport":
             remark(f"{run}: {epoch_line(report)}", quiet)
 

@@ -34,11 +34,9 @@ class RecipeFile:
 class Place:
     """The place of one recipe."""
 
-    name: str
-    """Name as typed: ``paper/row``, ``mine.toml`` or ``mine.toml:ROW``."""
+    name: str  # name as typed: ``paper/row``, ``mine.toml`` or ``mine.toml:ROW``
     file: RecipeFile
-    row: str = ""
-    """Row of the file; empty for the file's own recipe."""
+    row: str = ""  # row of the file; empty for the file's own recipe
 
     @property
     def where(self) -> str:
@@ -196,7 +194,7 @@ class Claim(Settings):
     table: str
     """"Table 1"."""
     row: str
-    """As printed in that table."""
+    """The row as printed in that table."""
     metric: str
     """"test perplexity"."""
     value: float

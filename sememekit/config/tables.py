@@ -17,8 +17,7 @@ TRAIN_SLOTS = ("data", "graph", "clusters", "task", "encoder", "decoder", "optim
 
 RUN_SLOTS = (*TRAIN_SLOTS, *ATTACK_SLOTS)  # tables that a recipe and ``--set`` may change
 
-ADAPTATION_SLOTS = ("cache", "dynamic", "tune")
-"""Tables that ``--set`` changes in evaluation with a cache or dynamic evaluation."""
+ADAPTATION_SLOTS = ("cache", "dynamic", "tune")  # tables that ``--set`` changes with a cache or dynamic evaluation
 
 COMMAND_SLOTS = {"train": TRAIN_SLOTS, "attack": ATTACK_SLOTS, "evaluate-ppl": ADAPTATION_SLOTS}
 """Command -> the slots of its ``--set``; ``sweep`` has the slots of ``train``."""
@@ -142,21 +141,15 @@ def _merge_keys(below: Mapping[str, Any], over: Mapping[str, Any]) -> Table:
     return merged
 
 
-PLACES_OF_KEYS: Final = {
-    "batch_size": "task.batch_size",
-    "chunk_length": "task.chunk_length",
-    "clip": "optimizer.clip",
-    "dropout": "encoder.dropout",
-    "embedding_size": "task.embedding_size",
-    "epochs": "schedule.epochs",
-    "hidden_size": "encoder.hidden_size",
-    "learning_rate": "optimizer.learning_rate",
-    "num_layers": "encoder.num_layers",
-    "samples": "decoder.samples",
-    "seed": "run.seed",
-    "threads": "run.threads",
-    "weight_decay": "optimizer.weight_decay",
+_COMMON_KEYS: Final = {
+    "task": ("batch_size", "chunk_length", "embedding_size"),
+    "encoder": ("dropout", "hidden_size", "num_layers"),
+    "decoder": ("samples",),
+    "optimizer": ("clip", "learning_rate", "weight_decay"),
+    "schedule": ("epochs",),
+    "run": ("seed", "threads"),
 }
+PLACES_OF_KEYS: Final = {key: f"{slot}.{key}" for slot, keys in _COMMON_KEYS.items() for key in keys}
 """Common settings -> their place, for names without slot or from other programs."""
 
 

@@ -1,9 +1,8 @@
 """Look-up of a variant by name: a table of ``name -> "module:Class"``, an installed package's, or any importable class.
 
 A package declares a variant as an entry point of the group ``sememekit.KIND`` (``sememekit.decoder``, ...); its name then works
-like a built-in one. A name with a colon is code. Code that the user typed is loaded; code named by a file of a run, of prepared
-data or a recipe is refused by :func:`check_code`, unless all code is trusted (``--trust-code``) or the user typed the same
-name."""
+like a built-in one. A name with a colon is code. Code that the user typed is loaded. Code named by a file of a run, of prepared
+data or a recipe is refused by :func:`check_code`, unless all code is trusted (``--trust-code``) or the name was typed, too."""
 
 import os
 import sys
@@ -21,21 +20,15 @@ from sememekit.errors import CheckpointError, ConfigError
 _trusted: ContextVar[frozenset[str] | None] = ContextVar("sememekit_trusted_code", default=frozenset())
 """Names of code in folders that may be loaded; None for all."""
 
-_METHODS: dict[str, tuple[str, ...]] = {
-    "segmenter": ("segment",),
-    "goal": ("Settings",),
-    "search": ("Settings",),
-    "candidates": ("Settings",),
-    "constraint": ("Settings",),
-}
-"""Methods that a variant of a kind must have, by default."""
+_MEMBERS = {"segmenter": "segment", **dict.fromkeys(("goal", "search", "candidates", "constraint"), "Settings")}
+"""Kind -> the member that its variants must have, by default."""
 
 
 def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callable[[Any], bool] | None = None) -> Any:
     """The class behind ``name``: a key of ``table``, an entry point, or ``package.module:Class`` (working folder included).
 
-    ``kind`` is "decoder", "encoder", "task", ...; ``is_one`` checks whether a custom class is of this kind (default: checks its
-    methods). Raises ConfigError for an unknown name and for code of another kind."""
+    ``kind`` is "decoder", "encoder", "task", ...; ``is_one`` checks whether a custom class is of this kind (default: checks a
+    member). Raises ConfigError for an unknown name and for code of another kind."""
     if not isinstance(name, str):  # a file may hold anything there
         raise ConfigError(f"the name of a {kind} is a text, given {name!r:.60}; allowed: {', '.join(sorted(table))}")
     target = table.get(name, name)
@@ -54,13 +47,13 @@ def load_variant(kind: str, name: str, table: Mapping[str, str], is_one: Callabl
     variant = imported(f"{kind} {name!r}", target, "class", typed=target == name)
     if name in table:
         return variant
-    methods = _METHODS.get(kind, ())
-    fits = isclass(variant) and all(hasattr(variant, name) for name in methods)
+    member = _MEMBERS.get(kind, "")
+    fits = isclass(variant) and (not member or hasattr(variant, member))
     if not (fits if is_one is None else is_one(variant)):
         described = f"the class {variant.__name__}" if isclass(variant) else f"a {type(variant).__name__}"
         raise ConfigError(
             f"{kind} {name!r}: this is {described}, and no {kind}; it must be a class"
-            + (f" with {', '.join(methods)}" if methods else f" of a {kind}")
+            + (f" with {member}" if member else f" of a {kind}")
         )
     return variant
 

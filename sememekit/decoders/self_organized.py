@@ -114,7 +114,7 @@ class SelfOrganized(ClusterLearner, FixedTables):
         """Training steps with frozen clusters; ``_held`` is a copy on the CPU."""
         self._held, self._ranks = 0, ALONE
         self._seen: list[tuple[Tensor, Tensor, Tensor]] = []
-        """With several ranks, the data since the last step of this rank: log p(c | h), words, and the growth of ``losses``."""
+        """log p(c | h), words and growth of ``losses`` since the last step of this rank; used with several ranks."""
         first, self.orphaned_at_start = self._assign(None) if given is None else (given, 0)
         self.groups = Groups(first, num_clusters, persistent=True)
         self.scores.fill_(-math.log2(num_clusters))

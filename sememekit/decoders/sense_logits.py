@@ -248,5 +248,5 @@ def parts_of(num_tokens: int, block: int) -> list[slice]:
 
 
 def piece(memory: Tensor, shape: Sequence[int]) -> Tensor:
-    """The beginning of a flat tensor, in a shape."""
+    """Return the first numbers of a flat tensor as a view of this shape."""
     return memory[: prod(shape)].view(shape)

@@ -177,7 +177,7 @@ def gru_scan(
 
 
 class _GRUScan(torch.autograd.Function):
-    """The gradient of each matrix takes one product after the loop. The loops never synchronise with a device."""
+    """Steps of a GRU. The gradient of each matrix is one product after the loop. The loops never synchronise with a device."""
 
     @staticmethod
     def forward(ctx: Any, ready_gates_TBG: Tensor, ready_candidate_TBH: Tensor, *more: Any) -> Tensor:

@@ -43,7 +43,7 @@ class MogrifierLayer(CustomRecurrentLayer):
         self.ups = nn.ModuleList(nn.Linear(rank or source, target) for source, target in sizes)
         """Q^1, R^2, Q^3, .., or their left factors, with their biases."""
         self.downs = nn.ModuleList(nn.Linear(source, rank, bias=False) for source, _ in sizes if rank)
-        """Their right factors."""
+        """The right factors."""
 
     def start_low_ranks(self) -> None:
         """Draw the factors so that products have the variance 1 / fan-in, as in the public code; set biases to 0.

@@ -6,5 +6,3 @@ ENGINES = {
     "slurm": "sememekit.engines.slurm:Slurm",
 }
 """Name of ``--engine`` -> "module:Class"."""
-
-__all__ = ["ENGINES"]

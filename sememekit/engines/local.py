@@ -1,6 +1,5 @@
 """Processes of this machine."""
 
-import multiprocessing
 import multiprocessing.connection
 import os
 import signal
@@ -16,8 +15,7 @@ from sememekit.engines.base import Engine, Item, Result
 from sememekit.errors import ConfigError, EngineError
 from sememekit.signals import held_signals
 
-_SPAWN: Final = multiprocessing.get_context("spawn")
-""""spawn", since a forked child of a process with threads (torch, BLAS) can hang."""
+_SPAWN: Final = multiprocessing.get_context("spawn")  # a forked child of a process with threads (torch, BLAS) can hang
 
 
 @final

@@ -10,11 +10,10 @@ from typing import Any, Final
 from sememekit.files.packages import needed
 
 BLOCK: Final = 1 << 20
-_MOST_MEMORY: Final = 1 << 30  # memory limit for xz archives
 _ZSTD: Final = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"  # the module, or its backport
 
 _UNPACKERS: Final[dict[str, Callable[[], Any]]] = {
-    ".xz": lambda: lzma.LZMADecompressor(memlimit=_MOST_MEMORY),
+    ".xz": lambda: lzma.LZMADecompressor(memlimit=1 << 30),
     ".bz2": bz2.BZ2Decompressor,
     ".gz": lambda: zlib.decompressobj(zlib.MAX_WBITS | 16),
     ".zst": lambda: needed(_ZSTD, "reading .zst", "sememekit[remote]").ZstdDecompressor(),

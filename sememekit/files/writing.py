@@ -132,8 +132,7 @@ def _lives(number: int) -> bool:
     return True
 
 
-_SETTLED: Final = 2 * 10**9
-"""Age in nanoseconds from which the time of a file identifies its content, since clocks of file systems are coarse."""
+_SETTLED: Final = 2 * 10**9  # age in nanoseconds from which the time of a file identifies its content: clocks are coarse
 
 _hashes: dict[tuple[Any, ...], str] = {}
 

@@ -163,8 +163,7 @@ def training_state(
 
     The validation metric of the snapshot is replaced by the metric with the new clusters. In a new folder (``alone``) this
     snapshot counts as the best, since no other is copied."""
-    pointer = loaded.folder.pointer()
-    which: Which = "best" if pointer.get("best") == loaded.snapshot else "last"
+    which: Which = "best" if loaded.folder.pointer().get("best") == loaded.snapshot else "last"
     state = loaded.folder.load(which, with_trainer=True).trainer
     stand = dict(state["progress"])
     done = stand["epoch"] if stand["finished"] else stand["epoch"] - 1
@@ -219,8 +218,7 @@ def cluster_update(
     without dropout and with the present weights. With ``running_passes`` each occurrence updates the stored q by Eq. (9)
     instead. Words that do not occur keep their q. Then Algorithm 1 runs once. It optimises only p(C(w) | h), Eq. (7), so the
     perplexity gets worse until the vectors adapt. As it is greedy with bounded clusters, Eq. (7) can get worse, too
-    (``objective_fell``); the new clusters are kept anyway. M-step: ``epochs`` more epochs of the run's training with fixed
-    clusters.
+    (``objective_fell``); the new clusters are kept anyway. M-step: ``epochs`` more epochs of training with fixed clusters.
 
     Without ``out`` a new snapshot replaces the old one as "best" or "last" atomically. With ``out`` the run does not change,
     and the new folder appears by one rename. ``train --resume`` continues a killed M-step. Arguments as ``sememekit

@@ -36,8 +36,7 @@ def preprocess(
         lexicon_words: the words of the segmenter, in place of ``settings.lexicon``.
         progress: its stages are ``hash``, ``shards`` and ``encode``.
 
-    Raises ConfigError: settings that do not fit. Raises DataError: unusable sources, with file and line, or an output folder
-    with other content."""
+    Raises ConfigError: unfit settings. Raises DataError: unusable sources, with file and line, or ``out`` has other content."""
     if not isinstance(settings, PreprocessSettings):
         settings = read_settings(PreprocessSettings, settings or {}, "the settings of preprocess")
     given = read_given_words(settings.vocabulary) if settings.vocabulary is not None else None

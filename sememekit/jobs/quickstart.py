@@ -42,8 +42,7 @@ CONTEXTS: Final = ("去年 美国 贸易 逆差 初步 估计 为 <N>", "中国 
 RAW: Final = ("上海市体育局召开会议", "去年美国贸易逆差初步估计", "中国政府坚持改革开放")
 """Texts that the lattice model of the newspaper segments."""
 
-MOST_EPOCHS, USUAL_WORDS = 15, 320_000
-"""Texts of fewer words have more epochs for the same number of steps, up to ``MOST_EPOCHS``."""
+MOST_EPOCHS, USUAL_WORDS = 15, 320_000  # texts of fewer words have more epochs for the same steps, up to ``MOST_EPOCHS``
 
 SETTINGS, REPORT, PAGE = "settings.json", "quickstart.json", "report.html"
 _OURS: Final = ("text", "data", "data.graph", "characters", *MODELS, LATTICE, REPORT, PAGE, SETTINGS)
@@ -156,7 +155,6 @@ def _go_on(
     progress: Progress,
     asked_to_stop: StopRequest,
 ) -> QuickstartReport:
-    """Run the remaining steps in a locked folder."""
     began, spent, own = time.perf_counter(), time.process_time(), drawn.own
     stage = partial(progress, "text and graph")
     stage(0, 3)

@@ -18,8 +18,7 @@ from sememekit.text.reading import Span
 from sememekit.text.scripts import HAN
 from sememekit.text.segmenters import WhiteSpace
 
-MONTH_SHARE, LARGEST_FILE = 0.34, 2_000_000
-"""Default share of the month, and default bytes of a user's text: about the same number of words."""
+MONTH_SHARE, LARGEST_FILE = 0.34, 2_000_000  # default share of the month, and default bytes of a user's text: as many words
 
 LEAST_LINES, LEAST_WORDS = 60, 1000
 """Least lines of a user's text, of which a tenth is held out, and least words of the training split, to fill some batches."""

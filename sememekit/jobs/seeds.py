@@ -66,8 +66,7 @@ def train_seeds(
 
     ``table``, ``on_remark`` and ``should_stop`` are as ``train`` takes them, ``progress`` and ``on_report`` as in
     ``train_all``; ``jobs`` processes run in parallel on ``engine``. ``resume`` continues runs that have begun, with which the
-    table must agree, and begins the others with the same plan. Finished seeds of earlier calls with the same plan stay in the
-    report; others are left out with a remark.
+    table must agree, and begins the others with the same plan. The report keeps finished seeds of earlier calls with this plan.
 
     Raises ConfigError: a bad table. Raises CheckpointError: a run exists, or there is none to resume. Raises errors of
     ``train`` for the first seed that failed, with its folder; the other seeds were stopped with checkpoints."""

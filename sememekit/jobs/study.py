@@ -136,7 +136,7 @@ class Study:
         self, jobs: int, engine: str, progress: Progress, stopping: Callable[[], bool], on_trial: Callable[[TrialReport], None]
     ) -> bool:
         """Train until the budget is spent, ``jobs`` trials at a time on ``engine``; return whether a signal came. Raises
-        DataError, CheckpointError: of a trial; others were stopped with checkpoints. Raises TrainingError: a process died."""
+        DataError, CheckpointError: of a trial; the others stop with checkpoints. Raises TrainingError: a process died."""
         unfinished = self._unfinished()
         with Trainings(engine, jobs, self.out) as trainings:
 

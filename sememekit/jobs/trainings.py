@@ -3,8 +3,7 @@
     FOLDER/NAME/TIME.message    a message about the training NAME, [kind, value] as JSON, removed when it is read
     FOLDER/NAME/stop            asks the process to stop with a checkpoint
 
-FOLDER is temporary on this machine, and otherwise ``OUT/.jobs``, which every machine sees. Messages of an earlier call are
-removed first."""
+FOLDER is temporary on this machine, and otherwise ``OUT/.jobs``, which every machine sees. Older messages are removed first."""
 
 import json
 import math
@@ -51,10 +50,8 @@ class Failed(NamedTuple):
     cpu_seconds: float
 
 
-Told = Report | Position | str
-"""A message of a training while it runs: a report, its position, or a remark."""
-Message = Told | Trained | Failed
-"""A message, or the result at the end."""
+Told = Report | Position | str  # a message of a training while it runs: a report, its position, or a remark
+Message = Told | Trained | Failed  # a message, or the result at the end
 _KINDS: Final = {kind.__name__: TypeAdapter[Told](kind) for kind in get_args(Told)}
 
 
@@ -66,7 +63,7 @@ def write_message(folder: Path, message: Told) -> None:
 
 
 def read_message(path: Path) -> Told:
-    """Read a message. Raises TrainingError: the file is of somebody else."""
+    """Read a message. Raises TrainingError: another program wrote the file."""
     try:
         kind, value = json.loads(path.read_bytes())
         return _KINDS[kind].validate_python(value)
@@ -87,8 +84,7 @@ class Trainings:
     Processes of this machine end with this one. Repeated signals count as one, and the processes always end with a checkpoint.
     A training whose process was lost continues from its last checkpoint, by the engine or by the same command."""
 
-    stopping: bool = False
-    """A signal came."""
+    stopping: bool = False  # a signal came
 
     def __init__(self, engine: str, num_workers: int, out: Path) -> None:
         """Raises ConfigError as ``open_engine``."""
@@ -136,8 +132,7 @@ class Trainings:
         self, begin_more: Callable[[], None], asked_to_stop: Callable[[], bool], go_on: str
     ) -> Iterator[tuple[str, Message]]:
         """Yield the messages of all processes, until none runs. ``begin_more`` begins further trainings if there is room, but
-        not after a signal (``asked_to_stop``), which stops all trainings. Raises TrainingError: a process was lost; ``go_on``
-        is the command to continue."""
+        not after a signal, which stops all trainings. Raises TrainingError: a process was lost; ``go_on``: how to continue."""
         while True:
             if asked_to_stop() and not self.stopping:
                 self.stopping = True

@@ -28,8 +28,7 @@ from sememekit.jobs.steps import call
 from sememekit.signals import Stopped
 from sememekit.training import metrics
 
-_Run = Callable[[Step, list[float]], str]
-"""A function that runs the command of a step and returns its output; its CPU seconds are appended to the list."""
+_Run = Callable[[Step, list[float]], str]  # runs the command of a step, returns its output, appends its CPU seconds to the list
 
 
 def run_trials(
@@ -185,8 +184,7 @@ def _train(step: Step, say: Callable[[str], None], run: _Run) -> None:
     before, done = _times_of(times) if times.is_file() else (0.0, False)
     if done:
         return
-    begun = (step.made / "plan.json").is_file()
-    if begun:
+    if (step.made / "plan.json").is_file():
         step = Step(step.kind, (*step.words, "--resume"), step.made)
     say(step.shell())
     spent: list[float] = []

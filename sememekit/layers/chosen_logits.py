@@ -68,7 +68,7 @@ class _Pool:
 
 
 class _Backward(NamedTuple):
-    """The remainder of a call's backward pass; ``place``: of its probabilities, if they are kept."""
+    """Tensors that the backward pass of a call needs; ``place``: where its probabilities are, if they are kept."""
 
     rows: Tensor
     targets: Tensor

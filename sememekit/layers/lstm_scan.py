@@ -58,7 +58,7 @@ def lstm_step(sums_G: Tensor, cell_H: Tensor, added_H: Tensor | None = None) -> 
 
 
 class _LSTMScan(torch.autograd.Function):
-    """The gradient of U is one product after the loop. The loops never synchronise with a device."""
+    """Steps of an LSTM. The gradient of U is one product after the loop. The loops never synchronise with a device."""
 
     @staticmethod
     def forward(

@@ -66,7 +66,7 @@ def mogrifier_scan(
 
 
 class _MogrifierScan(torch.autograd.Function):
-    """Gradients of all maps take one product each after the loop. The loops never synchronise with a device.
+    """Steps of a mogrifier LSTM. The gradient of each map is one product after the loop. The loops never wait for a device.
 
     ``kept[i]`` (T, B, E or H) is the vector after round i, without its powers of two: kept[-1] is x, kept[0] is h. The last x
     and h are concatenated in ``joined`` (T, B, E + H), for one product with the gates."""

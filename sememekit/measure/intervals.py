@@ -153,7 +153,7 @@ def combined(sentences: Interval, seeds: Interval) -> Interval:
 
 
 def student_quantile(probability: float, freedom: int) -> float:
-    """The t with P(T <= t) = ``probability`` (0.5 to below 1) of Student's distribution with ``freedom`` degrees, bisected."""
+    """Return t with P(T <= t) = ``probability`` (0.5 to below 1), T of Student's distribution with ``freedom`` degrees."""
     low, high = 0.0, 1.0
     while _student_central(high, freedom) < 2 * probability - 1:
         low, high = high, 2 * high

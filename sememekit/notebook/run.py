@@ -1,7 +1,5 @@
 """A trained run in a notebook, with the commands as methods."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -16,20 +14,21 @@ from sememekit.analysis.explanations.lattice import explain_embeddings, explain_
 from sememekit.analysis.explanations.words import explain as explain_words
 from sememekit.analysis.explanations.written_text import explain_writing
 from sememekit.analysis.score import OverlaidToken, OverlaySums, ScoredToken, score
+from sememekit.analysis.senses.tagging import header_of, tag
 from sememekit.config.settings import checked_arguments
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure import Tally
 from sememekit.reports import analysis, explanation
 from sememekit.reports.table import Shown, Table
 from sememekit.runs.classifier import load_classifier
-from sememekit.runs.lattices import Decoding, open_reader
+from sememekit.runs.lattices import Decoding, open_reader, segment_lines
 from sememekit.runs.plan import KIND_NAMES
 from sememekit.runs.published import PublishedRun, is_published
 from sememekit.runs.run import Run as OpenRun
+from sememekit.runs.writing import load_writer, search_of, write_texts
 from sememekit.tasks.base import Kind, Task
 
-Lines = str | Iterable[str]
-"""A text with a sentence or paragraph a line, or its lines."""
+Lines = str | Iterable[str]  # a text with a sentence or paragraph a line, or its lines
 
 
 class Run(OpenRun):
@@ -156,8 +155,6 @@ class Run(OpenRun):
         """Return the most probable sense of each word with probability and sememes, and the word's nats. For models that
         predict words. The title has the accuracy of the method, if ``eval --senses`` measured it. ``options``: ``words`` (only
         these are tagged), ``method`` and ``sources`` of ``sememekit.analysis.senses.tagging.tag``."""
-        from sememekit.analysis.senses.tagging import header_of, tag
-
         given = self._checked("tag", self._kind("tag", "words"), options, tag)
         rows = [*tag(self, _lines("tag", text), **given)]
         cells: list[tuple[Any, ...]] = []
@@ -173,14 +170,12 @@ class Run(OpenRun):
         """Segment a raw text. For lattice models. A string gives a list of words, several lines a list for each.
 
         ``run.segmenter().segment(text)`` segments like the data, for any run."""
-        from sememekit.runs.lattices import segment_lines
-
         self._kind("segment", "lattices")
         lines = [text] if isinstance(text, str) else _lines("segment", text)
         found = list(segment_lines(open_reader(self, "run.segment"), lines, decoding))
         return found[0] if isinstance(text, str) else found
 
-    def generate(self, prompt: str = "", **options: Any) -> Generated:
+    def generate(self, prompt: str = "", **options: Any) -> "Generated":
         """Write a text that continues the prompt, or answers it. For models of words, headlines or dialogue.
 
         ``prompt`` has words to begin with, or the source text. ``options``: ``num_tokens``, ``temperature``, ``top_k``,
@@ -195,12 +190,9 @@ class Run(OpenRun):
             return Generated(report.text, report)
         return self._written(prompt, **self._checked("generate", kind, options, Run._written))
 
-    def _written(self, prompt: str, *, overrides: Sequence[str] = (), apart: bool = False) -> Generated:
-        from sememekit.runs.writing import load_writer, search_of, write_texts
-
+    def _written(self, prompt: str, *, overrides: Sequence[str] = (), apart: bool = False) -> "Generated":
         writer = load_writer(self, apart=apart)
-        search = search_of(writer.task, overrides)
-        written = next(iter(write_texts(writer, [prompt], search, "the text, line")))
+        written = next(iter(write_texts(writer, [prompt], search_of(writer.task, overrides), "the text, line")))
         return Generated(written.best.text, written)
 
     def predict(self, texts: Sequence[str | Sequence[str]]) -> Table:
@@ -247,8 +239,7 @@ EXPLAINERS: Final[Mapping[Kind, Sequence[Callable[..., Any]]]] = {
 }
 """Kind of run -> the functions of ``explain``."""
 
-ANALYZERS: Final[Mapping[Kind, Callable[..., Any]]] = {"labels": analyze_labels, "words": analyze}
-"""Kind of run -> the function of ``analyze``."""
+ANALYZERS: Final[Mapping[Kind, Callable[..., Any]]] = {"labels": analyze_labels, "words": analyze}  # of each kind of run
 
 METHODS: Final[Mapping[str, frozenset[Kind]]] = {
     "perplexity": frozenset({"words", "texts", "lattices"}),
@@ -269,7 +260,7 @@ class Generated(str):
 
     report: Any
 
-    def __new__(cls, text: str, report: Any = None) -> Generated:  # pickle and copies set the report themselves
+    def __new__(cls, text: str, report: Any = None) -> "Generated":  # pickle and copies set the report themselves
         written = super().__new__(cls, text)
         written.report = report
         return written

@@ -81,8 +81,7 @@ def search_method(name: str = "greedy", *, settings: Mapping[str, Any] | None = 
 
     The transformation gives substitutes for the original text under the constraints of the attack. Texts with several changes
     must also pass the constraints; a refused text is not queried and counts as no better than the original. Repeated texts are
-    not queried again. Goal, score, queries and their budget are TextAttack's; if several texts of a step succeed, the text with
-    the fewest changes is taken.
+    not queried again. Goal, score, queries and budget are TextAttack's; of several successes that with fewest changes counts.
 
     ``name`` is genetic, pso, greedy, beam, random, exhaustive, or ``package.module:Class``. Each example draws its own numbers
     by ``seed`` and its text. Raises ConfigError: no such search, an unknown setting, or textattack is not installed."""
@@ -90,8 +89,7 @@ def search_method(name: str = "greedy", *, settings: Mapping[str, Any] | None = 
     succeeded = _textattack("textattack.goal_function_results").GoalFunctionResultStatus.SUCCEEDED
     swaps_words = _textattack("textattack.shared.validators").transformation_consists_of_word_swaps
     table = merge_tables({"search": {"name": name}}, {"search": dict(settings or {})})
-    plan = read_attack_plan({**table, "candidates": {"name": "table", "path": "."}}, "search_method")
-    search = plan.search.build()
+    search = read_attack_plan({**table, "candidates": {"name": "table", "path": "."}}, "search_method").search.build()
 
     class SememekitSearch(method):  # type: ignore[misc, valid-type]
         """A search method of TextAttack that runs one of our searches."""
@@ -113,7 +111,6 @@ def search_method(name: str = "greedy", *, settings: Mapping[str, Any] | None = 
 
 
 def _perform(method: Any, search: Search, seed: int, initial: Any, succeeded: Any) -> Any:
-    """Run a search on one example; return the best result."""
     original = initial.attacked_text
     single = method.get_transformations(original, original_text=original)
     space = _space(original, single)

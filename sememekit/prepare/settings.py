@@ -39,8 +39,7 @@ class PreprocessSettings(Settings):
     """True if a sentence ends with ``<eos>`` (with the vocabulary of pairs: with ``</s>``)."""
     chunks: int = 0
     chunk_length: int | None = None
-    """chunks, chunk_length: number of the most frequent n-grams of train in the chunk vocabulary, and L, their maximum length.
-    """
+    """chunks, chunk_length: number of the most frequent n-grams of train in the chunk vocabulary; L, their maximum length."""
     seed: Seed = 1
     """The seed of the shuffle, the division into splits and the draw of ``hold_out``."""
     lexicon: str | tuple[str, ...] | None = None

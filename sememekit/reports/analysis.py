@@ -91,8 +91,7 @@ def tables(analysis: LabelAnalysis, run: LabelRun) -> list[Table]:
 def confusion(labels: Sequence[str], accuracy: Accuracy) -> Table:
     """Return the confusion matrix as a table."""
     rows = [(label, *(f"{n:,}" for n in row)) for label, row in zip(labels, accuracy.confusion, strict=True)]
-    title = "True label (row) and predicted label (column)"
-    return Table(("", *labels), rows, title, numbers=1)
+    return Table(("", *labels), rows, "True label (row) and predicted label (column)", numbers=1)
 
 
 def _groups(title: str, groups: Iterable[Group]) -> Table:

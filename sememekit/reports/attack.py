@@ -16,8 +16,7 @@ from sememekit.reports import pages
 from sememekit.reports.charts import Curves, Line, chart
 from sememekit.reports.table import Parts, Table, Views, shown_rate
 
-MOST_SHOWN = 500
-"""Examples of each outcome on the page; ``examples.jsonl`` has them all."""
+MOST_SHOWN = 500  # examples of each outcome on the page; ``examples.jsonl`` has them all
 
 _TITLES: Final = {
     "success": "Fooled",

@@ -71,8 +71,7 @@ class _Validated(NamedTuple):
 
 
 def _validated(run: Run, which: Which) -> _Validated:
-    """Return the figures of the best or the last weights, from the line of ``metrics.jsonl`` with their step: the end of their
-    epoch, or a later change of clusters."""
+    """Return the figures of the best or the last weights: at the end of their epoch, or after a later change of clusters."""
     run.folder.check_metrics()
     name = run.folder.pointer().get(which)
     if name is None or not run.folder.epochs():

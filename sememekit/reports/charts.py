@@ -28,8 +28,7 @@ _COLOURS: Final = {"first": "#0b62c4", "second": "#b1490b", "ink": "#1c2024", "f
 _STROKES: Final = ((_COLOURS["first"], "-"), (_COLOURS["second"], "--"), (_COLOURS["ink"], ":"), (_COLOURS["faint"], "-."))
 _DASHES: Final = {"-": "\N{EM DASH}", "--": "--", ":": "\N{HORIZONTAL ELLIPSIS}", "-.": "-\N{MIDDLE DOT}"}
 """Dash patterns as characters, before a name that is away from its line."""
-_LABEL, _CELL, _MOST_MARKS = 17, 22, 400
-"""Height of a label and size of a square, in points; the points of a line that have a value to show."""
+_LABEL, _CELL, _MOST_MARKS = 17, 22, 400  # height of a label, size of a square, in points; points with a value in a line
 
 _FONTS: Final = (
     *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC"),
@@ -249,8 +248,7 @@ def spread(heights: Sequence[float], distance: float) -> list[float]:
 
 @contextmanager
 def _style(salt: str = "sememekit") -> Iterator[None]:
-    """Set our options of matplotlib inside the block, in place of the user's. Pages use the reader's fonts; ``salt`` keeps ids
-    in the SVGs of one page distinct."""
+    """Use our options of matplotlib inside the block, not the user's. ``salt`` keeps ids in the SVGs of one page distinct."""
     from matplotlib import style
     from matplotlib.font_manager import fontManager
 

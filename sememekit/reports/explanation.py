@@ -13,8 +13,7 @@ from sememekit.reports import pages
 from sememekit.reports.charts import Heatmap, chart
 from sememekit.reports.table import Parts, Remark, Shown, Table, Views, share_bar
 
-SHOWN: Final = 12
-"""Most rows of changes by an overlay; --json has all."""
+SHOWN: Final = 12  # most rows of changes by an overlay; --json has all
 
 
 def words_page(explanation: Explanation) -> str:
@@ -85,7 +84,6 @@ def _rare(items: Sequence[ContextSememe], explanation: Explanation) -> set[int]:
 
 
 def _levels(sememes: Sequence[ContextSememe]) -> str:
-    """Return names with their probabilities."""
     return "  ".join(f"{item.name} {percent(item.mass)}" for item in sememes)
 
 
@@ -226,8 +224,7 @@ def label_parts(explanation: LabelExplanation) -> Parts:
             sememes = "  ".join(f"{item.name} {item.effect:+.3f}" for item in word.sememes)
             rows.append((word.word, *((sememes, without) if reads else ()), f"{word.effect:+.3f}", f"{word.gradient:+.3f}"))
         columns = ("word", *(("sememes with their effects", "without them") if reads else ()), "effect", "gradient")
-        title = f"{text.name}, effects on {explanation.label}"
-        yield Table(columns, rows, title, numbers=2 if reads else 1)
+        yield Table(columns, rows, f"{text.name}, effects on {explanation.label}", numbers=2 if reads else 1)
     if explanation.sememes:
         strong = [
             (item.name, item.word, f"{item.text} {item.place}", f"{item.effect:+.3f}", f"{item.gradient:+.3f}")

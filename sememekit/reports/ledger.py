@@ -14,16 +14,14 @@ from sememekit.reports import pages
 
 Row = tuple[str, ...]
 
-COLUMNS: Final = ("claim", "verdict", "effect (95 %)", "paper")
-"""Columns of results: the claim, and the measured and printed relative differences."""
+COLUMNS: Final = ("claim", "verdict", "effect (95 %)", "paper")  # of results; effect and paper are relative differences
 DETAILS: Final = (
     *("name", "place in the paper; metric", "baseline", "other", "seeds"),
     *("at equal CPU time", "time of an update", "CPU minutes"),
 )
 """Columns of details."""
 MARKDOWN: Final = Kind("a ledger of claims", lambda head: head.startswith(b"# Claims\n"))
-OWN: Final = "Claims of none of the five papers"
-"""Heading of controls and of questions of our own."""
+OWN: Final = "Claims of none of the five papers"  # heading of controls and of questions of our own
 _LARGE: Final = 9.0  # relative difference from which an effect is written as a multiple, not in per cent
 
 

@@ -147,13 +147,12 @@ SHOWN_TOP: Final = 5
 
 def scores_page(report: ExplanationScores) -> str:
     """Return a whole page: the measurement, the tables, a chart."""
-    drawn = [chart(one) for one in charts(report)]
     return pages.render(
         "explanation_scores",
         report=report,
         remarks=pages.remarks("scores", report),
         tables=tables(report),
-        charts=drawn,
+        charts=[chart(one) for one in charts(report)],
         lead=pages.remarks("next_words", report, {FREQUENCY: "frequency", "gates": "gates", RANDOM: "chance"})[0],
     )
 

@@ -17,8 +17,7 @@ from sememekit.reports.charts import Curves, Line, chart
 from sememekit.reports.pages import render
 from sememekit.reports.table import Latex, Parts, Remark, Table, fields
 
-SHOWN_POINTS: Final = 10
-"""Most printed rows of a grid; --json has all."""
+SHOWN_POINTS: Final = 10  # most printed rows of a grid; --json has all
 _SKIPPED: Final = ("run", "split", "graph", "signature", "groups", "adaptation", "cut_sources")
 
 
@@ -128,8 +127,7 @@ CSV: Final = Kind("a table that compare wrote", lambda head: head.startswith(b"m
 LATEX: Final = Kind("a LaTeX table that sememekit wrote", lambda head: head.startswith(b"% sememekit "))
 WORDS_CSV: Final = Kind("a table that evaluate-ppl wrote", lambda head: head.startswith(b"words,"))
 
-MOST_LINES: Final = 4
-"""Most sides of a chart."""
+MOST_LINES: Final = 4  # most sides of a chart
 
 
 def columns(report: RunsComparison) -> tuple[str, ...]:

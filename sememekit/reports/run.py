@@ -36,8 +36,7 @@ class RunReport(Record):
 def report(run: Path, *, html: Path | None = None, figure: Path | None = None) -> RunReport:
     """Write the page of a run, also during training; arguments as ``sememekit report --help``. Raises CheckpointError: no run,
     no finished epoch, or a torn run. Raises ConfigError: another kind of file at ``html`` or ``figure``, or another suffix."""
-    if html is not None:
-        check_output(html, PAGE_FILE)
+    check_output(html, PAGE_FILE)
     if figure is not None:
         check_figure(figure)
     folder = RunFolder.open(run)
@@ -118,12 +117,10 @@ def _figure(name: str, value: float) -> str:
     return f"{value:.4g}" if abs(value) >= 1e9 else f"{value:,.2f}" if abs(value) > 1 else f"{value:.4f}"
 
 
-_DIVERGED = 1e100  # larger perplexities are left out of charts, as a logarithmic axis would overflow
-
-
 def _line(name: str, records: Sequence[Entry], value: Callable[[Entry], float | None]) -> Line | None:
     found = [(float(record["step"]), value(record)) for record in records]
-    points = tuple((step, float(y)) for step, y in found if y is not None and 0 < y < _DIVERGED)
+    # a larger perplexity would overflow a logarithmic axis
+    points = tuple((step, float(y)) for step, y in found if y is not None and 0 < y < 1e100)
     return Line(name, points) if points else None
 
 

@@ -21,13 +21,9 @@ if TYPE_CHECKING:
     from sememekit.measure.intervals import Interval
     from sememekit.reports.charts import Chart
 
-_HEIGHT: Final = 480  # height of a page in a notebook in pixels
+BAR_WIDTH: Final = 12  # width of a full bar in characters
 
-BAR_WIDTH: Final = 12
-"""Width of a full bar in characters."""
-
-_FORMULA: Final = re.compile(r"[=+@-](?![\d.]+$)")
-"""The beginning of a cell that a spreadsheet takes for a formula (numbers aside)."""
+_FORMULA: Final = re.compile(r"[=+@-](?![\d.]+$)")  # begin of a cell that a spreadsheet takes for a formula (numbers aside)
 
 _ESCAPES: Final = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -87,7 +83,7 @@ class Table(Sequence[dict[str, Any]]):
         return dict(zip(self.columns, self.rows[index], strict=True))
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """All rows."""
+        """Return the rows, each as column -> cell."""
         return list(self)
 
     def column(self, name: str) -> list[Any]:
@@ -152,8 +148,7 @@ def fields(title: str, report: BaseModel | Mapping[str, Any], skip: Collection[s
     return Table(("", ""), rows, title, numbers={1})
 
 
-Parts = Iterator[str | Table]
-"""Lines and tables of a report, for a terminal."""
+Parts = Iterator[str | Table]  # lines and tables of a report, for a terminal
 
 
 class Latex(str):
@@ -207,7 +202,7 @@ class Shown(Generic[ReportType]):
 
 def framed(page: str) -> str:
     """Embed a whole page in another: its style stays inside, and its scripts do not run."""
-    return f'<iframe srcdoc="{escape(page)}" sandbox="" style="width:100%;height:{_HEIGHT}px;border:0"></iframe>'
+    return f'<iframe srcdoc="{escape(page)}" sandbox="" style="width:100%;height:480px;border:0"></iframe>'
 
 
 def _padded(cell: str, width: int, to_right: bool) -> str:

@@ -115,7 +115,6 @@ def stream_words(run: Path | Run, prompt: str, **options: Any) -> Iterator[str |
 def _searched(
     loaded: Run, prompt: str, beam: int, num_tokens: int, stop: Sequence[str], unknown: bool, seed: int
 ) -> GenerateReport:
-    """The best text of a beam search, for ``generate``."""
     task, vocabulary = require(loaded.task, WordPredictor, "generate"), loaded.vocabulary
     words = _prompt(loaded, prompt)
     end = next(iter(_ends(loaded, stop)), vocabulary.end_id)

@@ -77,7 +77,13 @@ def cutting_of_given(
     words = read_lexicon(corpus, settings.lexicon, lexicon_words if kept is None else kept)
 
     def open_it(parts: Sequence[tuple[str | None, Span]], model: Path) -> Segmenter:
-        return WhiteSpace() if cut_already else _same_segmenter(given, words if named else None, model)
+        if cut_already:
+            return WhiteSpace()
+        segmenter = recorded_segmenter(given.signature, given.file, words=words if named else None)
+        for file in map(given.file.with_name, MODELS.values()):
+            if file.is_file():
+                shutil.copyfile(file, model.with_name(file.name))
+        return segmenter
 
     return Cutting(corpus, settings.model_copy(update={"segmenter": name}), words, open_it)
 
@@ -129,12 +135,3 @@ def _name_of_segmenter(given: GivenWords, wanted: str | None) -> str:
             f"--segmenter {wanted}: {given.folder} has another segmenter, {given.signature.segmenter}; leave it out"
         )
     return name
-
-
-def _same_segmenter(given: GivenWords, words: frozenset[str] | None, model: Path) -> Segmenter:
-    """The segmenter of the other data, with the user's ``words`` if given; its model file, if any, goes beside ``model``."""
-    segmenter = recorded_segmenter(given.signature, given.file, words=words)
-    for name in MODELS.values():
-        if (kept := given.file.with_name(name)).is_file():
-            shutil.copyfile(kept, model.with_name(name))
-    return segmenter

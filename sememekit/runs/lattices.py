@@ -145,8 +145,7 @@ class LatticeReader:
         Unlike ``tally``, ``read`` cuts long texts, since it stores every edge."""
         read = ([token.read for token in self.tokens(without_ends(text))] for text in texts)
         sentences = [np.append(self.run.vocabulary.encode(tokens), self.task.end) for tokens in read if tokens]
-        nats = sum(float(part.sum()) for _, part in self.task.nats(sentences))
-        return Tally(nats, sum(map(len, sentences)))
+        return Tally(sum(float(part.sum()) for _, part in self.task.nats(sentences)), sum(map(len, sentences)))
 
     def _read(self, pieces: Sequence[list[Token]]) -> list[Reading]:
         """Read ``pieces`` in order; pieces of similar length go through the model together."""

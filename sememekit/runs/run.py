@@ -1,7 +1,5 @@
 """A trained run as one object: its model, its data and graph, and the questions that it answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
@@ -84,7 +82,7 @@ class Run:
     @classmethod
     def open(
         cls,
-        path: Path | str | Run,
+        path: "Path | str | Run",
         *,
         which: Which | None = None,
         device: str | None = None,
@@ -131,11 +129,11 @@ class Run:
             return path
         return cls(folder, plan, vocabulary, which, settings, trust_code, changes, seen)
 
-    def with_overlay(self, overlay: Path | str) -> Run:
+    def with_overlay(self, overlay: Path | str) -> "Run":
         """The same run with the changes of a file of ``sememes.overlay``, as in ``open``."""
         return Run(self.folder, self.plan, self.vocabulary, self._which, self.settings, self._trust_code, Path(overlay))
 
-    def with_more_words(self, vocabulary: Vocabulary, graph: SememeGraph | None, task: Task) -> Run:
+    def with_more_words(self, vocabulary: Vocabulary, graph: SememeGraph | None, task: Task) -> "Run":
         """Return the same run with a larger vocabulary, its model and its graph; the folder stays unchanged."""
         made = copy(self)
         made.__dict__.update(vocabulary=vocabulary, graph=graph, stored_graph=graph, _loaded=(task, *self._loaded[1:]))
@@ -258,7 +256,7 @@ class Run:
             assert self.graph is not None
             task.decoder = EvenSenses(require(task, WordPredictor, "--source").decoder, self.graph)
 
-    def load(self) -> Run:
+    def load(self) -> "Run":
         """Read the weights now, not at the first use of ``task`` or ``snapshot``. Raises CheckpointError: the snapshot is
         absent or torn, does not fit the plan, or is of a training that diverged."""
         _ = self._loaded

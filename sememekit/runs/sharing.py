@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-import safetensors
 import safetensors.torch
 
 from sememekit.config import Record
@@ -119,11 +118,10 @@ def _contents(run: Run, which: Which) -> tuple[dict[str, bytes], str]:
     run.folder.check_metrics()
     _ = run.parts  # files that do not belong together are not passed on
     lines = [record for record in run.folder.metrics() if record["kind"] != "StepReport"]
-    versions = {key: value for key, value in run.folder.versions.items() if key != "format"}
     return {
         **run.folder.kept(),
         "plan.json": to_json(without_folders(run.folder.plan)),
-        "versions.json": to_json(versions),
+        "versions.json": to_json({key: value for key, value in run.folder.versions.items() if key != "format"}),
         "metrics.jsonl": "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in lines).encode(),
         PUSHED: to_json(about),
         _WEIGHTS: safetensors.torch.save(weights, metadata={"format": "pt"}),

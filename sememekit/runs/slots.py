@@ -38,7 +38,7 @@ class Setting(Record):
     default: Any = None
     """A JSON value; None also for a setting that may be unset."""
     meaning: str
-    """Its effect."""
+    """The effect of the setting."""
     read_with: str = ""
     """Condition for reading it, such as ``num_layers other than 1``; empty for always."""
 
@@ -49,7 +49,7 @@ class Setting(Record):
 
     @property
     def told(self) -> str:
-        """Its meaning, and the condition for reading it."""
+        """The meaning, and the condition for reading the setting."""
         return f"{self.meaning} Read with {self.read_with} only." if self.read_with else self.meaning
 
     @property
@@ -170,7 +170,7 @@ class SlotInfo(Record):
 
 
 class SettingsList(Record):
-    """All slots."""
+    """All slots with their settings."""
 
     slots: tuple[SlotInfo, ...]
 
@@ -205,7 +205,7 @@ def has_variants(slot: str) -> bool:
 
 
 def slot_info(slot: str) -> SlotInfo:
-    """One slot. Raises ConfigError: an unknown name."""
+    """Return a slot with its settings. Raises ConfigError: an unknown name."""
     names = _variants(slot) if has_variants(slot) else []
     found = {name: summary_of(_class_of(slot, name)) for name in names}
     _, base, usual = _WITH_VARIANTS[slot] if names else ({}, _SINGLE[slot], "")

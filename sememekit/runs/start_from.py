@@ -43,8 +43,7 @@ def with_earlier_epochs(table: Mapping[str, Any]) -> dict[str, Any]:
     return {**table, "run": {**run, "earlier_epochs": before + len(folder.epochs())}}
 
 
-_OF_WEIGHTS = ("task", "encoder", "decoder", "graph", "clusters")
-"""Slots that decide which weights a model has, and their sizes."""
+_OF_WEIGHTS = ("task", "encoder", "decoder", "graph", "clusters")  # slots that decide the weights of a model and their sizes
 
 
 def start_from(path: Path, plan: Plan, task: Task, vocabulary: Vocabulary, data: PreparedData) -> None:

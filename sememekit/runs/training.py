@@ -17,9 +17,7 @@ from sememekit.encoders.base import FromFiles
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import sync_to_disk, typed
 from sememekit.ranks import ALONE, Ranks
-from sememekit.runs import build
-from sememekit.runs.augment import FILE as AUGMENT_FILE
-from sememekit.runs.augment import augmented, kept
+from sememekit.runs import augment, build
 from sememekit.runs.build import ModelParts
 from sememekit.runs.plan import Plan, plan_of_run, read_plan, remarks_on
 from sememekit.runs.run import CLUSTERS, GRAPH, SIGNATURE, TRAIN_COUNTS, Run, counts_text, load_weights, vocabulary_of_run
@@ -40,8 +38,7 @@ MAY_CHANGE = (
 )
 """Settings that may change when a run is resumed."""
 
-_CHECKED_BY_CONTENT = ("graph.path", "clusters.path")
-"""Files that the run copies: at a resume their path may change, but not their content."""
+_CHECKED_BY_CONTENT = ("graph.path", "clusters.path")  # copied by the run: at a resume the path may change, but not the content
 
 
 class Training(NamedTuple):
@@ -78,9 +75,9 @@ def open_training(
             data, parts = resumed_sources(folder, plan, table)
         else:
             data, parts = build.sources_of(plan)
-        extra = folder.file(AUGMENT_FILE) if folder else Path(plan.data.augment)
+        extra = folder.file(augment.FILE) if folder else Path(plan.data.augment)
         if plan.data.augment:
-            data = augmented(data, extra, plan.data.augment_share, plan.run.seed, on_remark)
+            data = augment.augmented(data, extra, plan.data.augment_share, plan.run.seed, on_remark)
         task = build.build_task(plan, *parts)
         begun = folder is not None and bool(folder.pointer())
         if not begun:
@@ -98,7 +95,7 @@ def open_training(
             task.num_batches(data, 0)  # data that do not fit this task leave no run behind
             files = kept_files(parts, data)
             if plan.data.augment:
-                files[AUGMENT_FILE] = kept(data, extra)
+                files[augment.FILE] = augment.kept(data, extra)
             folder = _make_folder(out, plan, files, ranks, held)
         ranks.note(f"begun {out}")
         for text in (*task.remarks(data), *_clusters_that_stay(plan, task.num_batches(data, 0))):
@@ -142,7 +139,6 @@ def _make_folder(out: Path, plan: Plan, files: Mapping[str, bytes], ranks: Ranks
 
 
 def _start(task: Task, plan: Plan, vocabulary: Vocabulary, data: PreparedData) -> None:
-    """Set the initial weights of a fresh run."""
     if plan.run.start_from:
         start_from(Path(plan.run.start_from), plan, task, vocabulary, data)
         return

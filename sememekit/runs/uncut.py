@@ -62,8 +62,7 @@ def refuse_unknown(run: Run, words: Iterable[str], where: str, *, apart: bool = 
 
 
 def refuse_uncut(found: Sequence[str], where: str, advice: str) -> None:
-    """Raise DataError if a model would read Chinese without blanks as one word in ``UNCUT_SHARE`` of the texts; ``found`` has
-    the result of ``uncut`` for each."""
+    """Raise DataError if ``UNCUT_SHARE`` of the texts hold Chinese without blanks; ``found`` has the ``uncut`` of each."""
     raw = list(filter(None, found))
     if raw and len(raw) >= UNCUT_SHARE * len(found):
         of = f"{len(raw):,} of the first {len(found):,} texts hold " if len(found) > 1 else ""

@@ -110,7 +110,7 @@ class Growth:
     def __init__(
         self, vocabulary: Vocabulary, larger: Vocabulary, graph: SememeGraph, counts: Mapping[str, int], of_unknown: float
     ) -> None:
-        """``of_unknown``: share of ``<unk>`` in a new vector; at 1 a vector depends on no other new word."""
+        """Take both vocabularies. ``of_unknown``: share of ``<unk>`` in a new vector; at 1 it depends on no other new word."""
         self.num_words, self.larger, self.graph, self.of_unknown = len(vocabulary), larger, graph, of_unknown
         known = np.isin(np.arange(len(larger)), larger.encode(vocabulary.tokens))
         assumed = larger.counts.copy()

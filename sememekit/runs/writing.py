@@ -104,8 +104,7 @@ def load_writer(run: Path | Run, *, apart: bool = False, command: str = "generat
 def search_of(task: TextWriter, overrides: Sequence[str] = (), preset: Mapping[str, Any] | None = None) -> BeamSettings:
     """Return the settings of the beam search: the run's, then the ``preset`` of the data, then ``task.search.KEY=VALUE``
     overrides. Raises ConfigError: other or contradicting overrides."""
-    start = {"task": {"search": {**task.search.model_dump(), **(preset or {})}}}
-    table = apply_overrides(start, overrides)
+    table = apply_overrides({"task": {"search": {**task.search.model_dump(), **(preset or {})}}}, overrides)
     other = [f"{slot}.{key}" for slot, keys in table.items() for key in keys if (slot, key) != ("task", "search")]
     if other:
         raise ConfigError(

@@ -18,8 +18,7 @@ state, and (B K,) the position with the largest attention weight.
 Every tensor of the state has B K rows, grouped by example; every tensor of the memory has B. A vocabulary with fewer than C
 words is returned whole. Log-probabilities and ids are overwritten."""
 
-SEARCH: Final = 2
-"""Version of the stopping rule, for signatures (version 1 stopped at K finished hypotheses)."""
+SEARCH: Final = 2  # version of the stopping rule, for signatures (version 1 stopped at K finished hypotheses)
 
 
 class BeamSettings(config.Settings):
@@ -54,16 +53,11 @@ class BeamSettings(config.Settings):
 class Hypothesis:
     """A text that was found."""
 
-    words: tuple[int, ...]
-    """Ids, without begin and end."""
-    nats: float
-    """Summed negative log-probability, with the end where it was predicted."""
-    score: float
-    """Ranking score; higher is better."""
-    attended: tuple[int, ...]
-    """For each word, the position of the source with the largest attention weight."""
-    ended: bool
-    """True if the end was predicted; otherwise the text was cut."""
+    words: tuple[int, ...]  # ids, without begin and end
+    nats: float  # summed negative log-probability, with the end where it was predicted
+    score: float  # ranking score; higher is better
+    attended: tuple[int, ...]  # for each word, the position of the source with the largest attention weight
+    ended: bool  # true if the end was predicted; otherwise the text was cut
 
 
 @torch.no_grad()
@@ -112,8 +106,7 @@ def beam_search(
         among_best_L = torch.arange(kept, device=device) < beam
         for row, column in (ends_BL & among_best_L & totals_BL.isfinite()).nonzero().tolist():
             text, looks, total = texts_BLT[row, column], looks_BLT[row, column, :-1], totals_BL[row, column]
-            found = _hypothesis(text, looks, total, settings, ended=True)
-            finished[examples[row]].append(found)
+            finished[examples[row]].append(_hypothesis(text, looks, total, settings, ended=True))
         # Of 2 K candidates at most K are ends, one a hypothesis; where there are fewer candidates each hypothesis has one.
         size_after = min(beam, kept - size)
         on_BK = ends_BL.int().argsort(dim=1, stable=True)[:, :size_after]

@@ -101,8 +101,7 @@ def next_words(bench: Bench, question: questions.NextWordsQuestion) -> NextWords
     """The most probable next words of a language model, with the shares of their senses."""
     run = bench.changed(question.run, question.changes)
     report = run.explain(question.context, top=question.top).report
-    context = " ".join(word.read_as for word in report.context)
-    return NextWords(**run.of_run, context=context, words=report.words)
+    return NextWords(**run.of_run, context=" ".join(word.read_as for word in report.context), words=report.words)
 
 
 class ScoreAnswer(OfRun):

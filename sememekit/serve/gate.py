@@ -11,8 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MOST_BYTES: Final = 256 * 1024
-"""Most bytes of a request; larger ones are refused with 413, unread."""
+MOST_BYTES: Final = 256 * 1024  # most bytes of a request; larger ones are refused with 413, unread
 
 _HEADERS: Final = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "

@@ -10,8 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from sememekit.config import LARGEST_SEED
 
 LONGEST_CONTEXT: Final = 2_000
-LONGEST_TEXT: Final = 20_000
-"""Most characters of a text; longer ones are refused with 413."""
+LONGEST_TEXT: Final = 20_000  # most characters of a context, and of a text; longer ones are refused with 413
 _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 

@@ -12,8 +12,7 @@ from sememekit.runs.attacks.victims import NamedVictim, open_victim
 from sememekit.sememes.overlay import Change, apply_changes, write_overlay
 from sememekit.serve.questions import GivenChange
 
-QUICKSTART: Final = ("sdlm", "softmax", "lattice", "more")
-"""Folders of the quickstart that have runs."""
+QUICKSTART: Final = ("sdlm", "softmax", "lattice", "more")  # folders of the quickstart that have runs
 _MOST_OVERLAID: Final = 3  # number of cached models with changed annotations
 
 
@@ -24,8 +23,7 @@ class UnknownRunError(Exception):
 class ServedRun(Run):
     """A run that caches the means of its sememes, and its models with changed annotations."""
 
-    name: str = ""
-    """Its name for clients, also in reports in place of the folder."""
+    name: str = ""  # its name for clients, also in reports in place of the folder
 
     def __str__(self) -> str:
         return self.name

@@ -16,11 +16,9 @@ from sememekit.files import RunWarning
 
 T = TypeVar("T")
 
-MOST_WAITING: Final = 64
-"""Most waiting and running requests; further ones are refused with 429."""
+MOST_WAITING: Final = 64  # most waiting and running requests; further ones are refused with 429
 MOST_STREAMS: Final = 16
-LONGEST_WAIT: Final = 30.0
-"""Timeout of a request in seconds, answered with 503."""
+LONGEST_WAIT: Final = 30.0  # timeout of a request in seconds, answered with 503
 
 
 class BusyError(Exception):

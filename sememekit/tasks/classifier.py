@@ -313,8 +313,7 @@ class SingleTextClassifier(TextClassifier):
 
 @final
 class TextPairClassifier(TextClassifier):
-    """Pairs of sentences, encoded separately; features [u, v, |u - v|, u * v] (Conneau et al. 2017; Qin et al. 2020, Sec.
-    IV-C)."""
+    """Pairs of sentences, encoded apart; features [u, v, |u - v|, u * v] (Conneau et al. 2017; Qin et al. 2020, Sec. IV-C)."""
 
     num_texts: ClassVar[int] = 2
 

@@ -101,14 +101,13 @@ class StartSettings(config.Settings):
     """E, the size of the word vectors."""
     spread: float | None = Field(default=None, gt=0.0)
     """Initial word vectors are uniform in +- this. Unset: 0.1, or for optimisers of ``start_lengths`` the value that gives
-    vectors of every size the same length, and so the first logits the same variance. The plan of a run has the resolved value.
-    """
+    vectors of every size the same length, and so the first logits the same variance. The plan of a run has the value."""
 
     start_lengths: ClassVar[dict[str, float]] = {"adam": 1.7}
     """Optimiser -> root mean square length of a vector at the start, as measured in docs/training.md."""
 
     unit_lengths: ClassVar[dict[str, float]] = {}
-    """As ``start_lengths``, for encoders that normalise their output; an absent optimiser has the value from there."""
+    """Lengths for encoders that normalise their output; an absent optimiser has the length in ``start_lengths``."""
 
     def settled(self, optimizer: str, unit_contexts: bool) -> Self:
         if self.spread is not None:

@@ -202,7 +202,7 @@ class TextForm:
 
     @property
     def rules(self) -> list[str]:
-        """Its rules in words, for the ``normalisation`` of a signature."""
+        """The rules in words, for the ``normalisation`` of a signature."""
         rules = [HALF_WIDTH_RULE] * self.half_width + ["lower case"] * self.lower
         rules += [f"numbers to {self.numbers_to}"] * (self.numbers_to is not None)
         return rules + [CLASSES_RULE] * self.classes

@@ -23,7 +23,7 @@ FIXED: Final = (*KEPT, "plan.json", "versions.json")
 
 
 def hashes(contents: Mapping[str, bytes]) -> dict[str, str]:
-    """name -> SHA-256."""
+    """Return name -> SHA-256 of the content."""
     return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
 
 

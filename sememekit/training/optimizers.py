@@ -32,8 +32,9 @@ def make_optimizer(settings: OptimizerSettings, parameters: Iterable[nn.Paramete
 
 @contextmanager
 def sparse_lookups(task: Task, optimizer: torch.optim.Optimizer) -> Iterator[None]:
-    """Inside the block, use sparse gradients for word vectors if a step uses few of their rows and the optimiser takes the same
-    step: SGD without weight decay changes only rows with a gradient.
+    """Use sparse gradients for word vectors inside the block, if a step uses few of their rows and takes the same step.
+
+    This holds for SGD without momentum and weight decay, which changes only rows with a gradient.
 
     With S sampled words the cost of a step then hardly depends on the size of the vocabulary. Adam changes moments in every
     row. Adagrad could use sparse gradients, but torch's version warns."""

@@ -46,8 +46,8 @@ def shown() -> dict[str, tuple[Any, str]]:
         mock.patch.object(notebook, "score", lambda *given, overlay=None, **options: words if overlay is None else both),
         mock.patch.object(notebook, "explain_words", return_value=explained),
         mock.patch.object(notebook, "load_classifier", return_value=classifier),
-        mock.patch.object(tagging, "tag", return_value=tagged),
-        mock.patch.object(tagging, "header_of", return_value=header),
+        mock.patch.object(notebook, "tag", return_value=tagged),
+        mock.patch.object(notebook, "header_of", return_value=header),
     ):
         tables = {
             "score": (words, run.score("a b")),

@@ -21,7 +21,7 @@ from sememekit.config import trusting_code
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.files import sealed
 from sememekit.jobs.attack import attack as attack_command
-from sememekit.runs.attacks.adapters import _Classifier, _longest, adapted
+from sememekit.runs.attacks.adapters import _classifier, _longest, adapted
 from sememekit.runs.attacks.victims import open_victim
 from tests.attack.toys import LABELS, TABLE, TEXTS, predict
 from tests.tiny_models import save_quietly, write_classifier
@@ -373,5 +373,5 @@ def test_length_and_padding_of_a_model_that_says_them_in_one_place_only() -> Non
     assert _longest(body, tokenizer) == 18
     body.position_embeddings = torch.nn.Embedding(18, 2, padding_idx=1)
     assert _longest(body, tokenizer) == 16
-    _Classifier(body, tokenizer)
+    _classifier(body, tokenizer, 16)
     assert body.config.pad_token_id == 1

@@ -126,8 +126,7 @@ def influence(task: TextClassifier, texts: Sequence[Ids], label: int | None = No
 def _variants(
     task: TextClassifier, texts: Sequence[Ids], reading: Sequence[Ids], unknown: int
 ) -> tuple[list[_Variant], list[list[int]]]:
-    """Return every text without one word, one sememe or all sememes of a word, and the reduced sememe sets. Ids beyond the
-    vocabulary look up these sets."""
+    """Return every text without one word, one or all sememes of a word; and their sememe sets, by ids beyond the vocabulary."""
     sets: list[list[int]] = []
     variants: list[_Variant] = []
     for number, text in enumerate(texts):
@@ -192,8 +191,7 @@ def _gradients(
                 inputs.append(x)
                 vectors.append(task.text_vectors(task.padded([seen if sums else words])[0], lengths, x))
             target = task.choose(vectors).double().log_softmax(-1)[0, label]
-            rows = [pi.rows for _, _, pi in kept]
-            found = torch.autograd.grad(target, [*inputs, *rows], allow_unused=True)
+            found = torch.autograd.grad(target, [*inputs, *(pi.rows for _, _, pi in kept)], allow_unused=True)
     finally:
         for hook in hooks:
             hook.remove()

@@ -15,8 +15,7 @@ from sememekit.runs.run import OfRun, Run
 from sememekit.runs.uncut import refuse_unknown
 from sememekit.text.vocabulary import UNKNOWN
 
-LEAST: Final = 0.005
-"""Edges with a lower posterior are left out of the list and the picture."""
+LEAST: Final = 0.005  # edges with a lower posterior are left out of the list and the picture
 
 _AROUND: Final = 6  # tokens of context on each side
 

@@ -1,10 +1,8 @@
 """Scores of rankings of sememes against the next words: the arithmetic of ``eval --explanations``, without a model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +75,7 @@ class Gold:
     nats_V: Reals  # sum of ``nats_K`` over the sememes of each word
 
     @classmethod
-    def of(cls, graph: SememeGraph, counts: NDArray[np.integer]) -> Gold:
+    def of(cls, graph: SememeGraph, counts: NDArray[np.integer]) -> Self:
         """Return the gold of a graph and the counts (V,) of its words. Words with sememes by rule, such as ``<unk>``, are never
         gold and are not counted. Sememes of such words alone are not ranked."""
         words, sememes = word_sememes(graph)

@@ -21,10 +21,8 @@ from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import declares
 from sememekit.tasks.writing import Predictor, TextWriter
 
-COUNTS: Final = "counts"
-"""Take the mean of a sememe over the counts of the words, without reading a text."""
-MIN_COUNT: Final = 10
-"""Sememes with fewer training tokens are shown as uncertain."""
+COUNTS: Final = "counts"  # take the mean of a sememe over the counts of the words, without reading a text
+MIN_COUNT: Final = 10  # sememes with fewer training tokens are shown as uncertain
 
 _ROWS_AT_ONCE: Final = 64
 CONTEXTS_AT_ONCE: Final = 64
@@ -75,8 +73,7 @@ def mean_over_text(
     for _, hidden in contexts_of(task, text, split):
         for part in hidden.split(CONTEXTS_AT_ONCE):
             assert isinstance(task.decoder, Sensed)
-            found = task.decoder.sense_probabilities(part)
-            total_K = total_K + masses(found.log_senses_NS).double().sum(dim=0)
+            total_K = total_K + masses(task.decoder.sense_probabilities(part).log_senses_NS).double().sum(dim=0)
         done += len(hidden)
         progress(done, len(text.words))
     return _positive(total_K / done)

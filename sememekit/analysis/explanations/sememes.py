@@ -121,8 +121,7 @@ class SememeReader:
     def read(self, hidden: Tensor, attribution: SenseAttribution) -> list[ContextSememe]:
         """Every sememe in a context ``hidden`` (H,) and its ``attribution``, in the order of the graph."""
         gates = zip(self.graph.sememes, attribution.sememe_gates, self._at_rest, self._counts, strict=True)
-        found = self._decoder.sense_probabilities(hidden[None])
-        mass_K = self._masses(found.log_senses_NS)[0].double()
+        mass_K = self._masses(self._decoder.sense_probabilities(hidden[None]).log_senses_NS)[0].double()
         return [
             ContextSememe(name=name, gate=q, at_rest=rest, mass=m, mean=n, rise=m - n, lift=m / n if n else None, count=count)
             for (name, q, rest, count), m, n in zip(gates, mass_K.tolist(), self._mean_K.tolist(), strict=True)
@@ -131,9 +130,8 @@ class SememeReader:
 
 def views(sememes: Sequence[ContextSememe], top: int) -> SememeViews:
     """The first ``top`` sememes of each ranking; equal ones by name."""
-    expected = [item for item in sememes if item.rise > 0]
     return SememeViews(
-        expected=tuple(sorted(expected, key=_by_rise)[:top]),
+        expected=tuple(sorted((item for item in sememes if item.rise > 0), key=_by_rise)[:top]),
         sememes=tuple(sorted(sememes, key=lambda item: (-item.gate, item.name))[:top]),
         raised=tuple(sorted(sememes, key=lambda item: (item.at_rest - item.gate, item.name))[:top]),
     )
@@ -170,8 +168,7 @@ def check_numbers(**numbers: int) -> None:
             raise ConfigError(f"explain: --{name.replace('_', '-')} must be 1 at least, given {value}")
 
 
-LEAST_MOVED: Final = 0.1
-"""Least total variation between the shares of senses in a context and in an empty one that counts as a difference."""
+LEAST_MOVED: Final = 0.1  # least total variation of the shares of senses from an empty context that counts as a difference
 
 
 class PredictedWord(Record):
@@ -198,7 +195,6 @@ class AskedWord(Record):
     """A requested word, in the whole sentence."""
 
     word: PredictedWord
-    """The word, as a word that may come next."""
     rank: int
     """The rank of the word's probability among all words, from 1."""
     right: tuple[str, ...]

@@ -89,7 +89,6 @@ class Explanation(OfRun, SememeViews):
     no_senses: str | None
     """The reason if there are no senses, otherwise None."""
     asked: AskedWord | None = None
-    """The requested word, or None."""
 
     @property
     def unknown(self) -> tuple[str, ...]:

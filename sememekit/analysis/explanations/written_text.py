@@ -21,8 +21,7 @@ from sememekit.sememes.overlay import ChangedSense
 from sememekit.tasks.base import require
 from sememekit.tasks.writing import TextWriter, hypothesis_words
 
-TOP_SEMEMES = 5
-"""Sememes of a word, as in Table 6, Gu et al. 2018."""
+TOP_SEMEMES = 5  # sememes of a word, as in Table 6, Gu et al. 2018
 
 
 class WrittenWord(SememeViews):
@@ -166,8 +165,7 @@ def _reread(
 
 
 def ranks_among(log_probs_PV: Tensor, values_PC: Tensor) -> Tensor:
-    """(P, C) the rank of each value in its row of all words, from 1. No table of P x C x V is made, since an overlay may change
-    thousands of words."""
+    """(P, C) the rank of each value in its row of all words, from 1; no table of P x C x V is made, as C may be thousands."""
     not_above_PC = torch.searchsorted(log_probs_PV.sort(dim=1).values, values_PC.contiguous(), right=True)
     return log_probs_PV.shape[1] + 1 - not_above_PC
 

@@ -8,8 +8,7 @@ from typing import Final, NamedTuple, get_args
 
 import numpy as np
 
-from sememekit.analysis.senses import gold as gold_reading
-from sememekit.analysis.senses.gold import GoldTarget, LeftOut
+from sememekit.analysis.senses.gold import GoldTarget, LeftOut, left_out, matching_senses, misplaced, read_gold
 from sememekit.analysis.senses.inventory import SenseInventory, inventory_of
 from sememekit.analysis.senses.tagger import METHODS, LineReader, Method, ReadLine, SenseTagger
 from sememekit.analysis.senses.tagging import Measurement, remember
@@ -76,8 +75,8 @@ def evaluate_senses(
     >>> scores.rows[0].micro.value, scores.left_out"""
     loaded = Run.open(run)
     inventory, causes = inventory_of(loaded, sources), dict[str, list[GoldTarget]]()
-    scored = list(_scorable(gold_reading.read_gold(gold), inventory, LineReader(loaded), causes))
-    without = gold_reading.left_out(str(gold), causes)
+    scored = list(_scorable(read_gold(gold), inventory, LineReader(loaded), causes))
+    without = left_out(str(gold), causes)
     if not scored:
         told = "; ".join(f"{one.count:,} {one.cause} ({one.first})" for one in without)
         raise DataError(
@@ -124,13 +123,13 @@ def _scorable(
 ) -> Iterator[_Scored]:
     """Targets that can be scored; the others go to ``causes``."""
     for target in gold:
-        cause = gold_reading.misplaced(target)
+        cause = misplaced(target)
         line = ReadLine((), (), ()) if cause else reader.read(target.words)
         if cause is None:
             place = line.place[target.position]
             word = line.ids[place]
             names = inventory.names(word)
-            right = gold_reading.matching_senses(target.sense, names)
+            right = matching_senses(target.sense, names)
             if not line.known[target.position]:
                 cause = "word outside the vocabulary"
             elif not inventory.graph.entry(word).is_from_lexicon:

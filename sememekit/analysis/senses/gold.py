@@ -14,7 +14,6 @@ FORMATS: Final = (
     "lines of SememeWSD ({'context': [...], 'target_word': ..., 'target_position': 0, 'sense': {...}}), a table with the "
     "columns sentence, word, position, sense, or CoNLL-U with Sense= or Sememes= in MISC"
 )
-_TARGET: Final = "<target>"
 _COLUMNS: Final = ("sentence", "word", "position", "sense")
 
 
@@ -71,8 +70,7 @@ def matching_senses(gold: frozenset[str] | int, senses: Sequence[frozenset[str]]
 def read_gold(path: Path) -> list[GoldTarget]:
     """Read gold annotations of senses; the first line decides the format.
 
-    - SememeWSD (Hou et al. 2020): a Python literal a line, position from 0; ``<target>`` stands for the word, ``?`` in a sense
-      for nothing.
+    - SememeWSD (Hou et al. 2020): a Python literal a line, position from 0; ``<target>`` is the word, ``?`` in a sense nothing.
     - Table: tab between columns, positions from 1; docs/senses.md has the columns.
     - CoNLL-U: every token whose MISC has ``Sememes=A,B`` or ``Sense=2`` is a target (``\\p`` is the ``|`` of a name); where a
       token has both, the sememes count.
@@ -111,7 +109,7 @@ def _literal(path: Path, number: int, line: str) -> GoldTarget:
     except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError) as error:
         why = f"has no {error}" if isinstance(error, KeyError) else f"is no Python literal of a record ({error})"
         raise _damaged(path, number, why) from None
-    if 0 <= place < len(words) and words[place] == _TARGET:
+    if 0 <= place < len(words) and words[place] == "<target>":
         words[place] = word
     return GoldTarget(number, tuple(words), place, word, sense)
 

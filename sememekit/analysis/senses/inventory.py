@@ -13,10 +13,8 @@ from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph, build_graph, open_lexicon
 from sememekit.text.scripts import HAN
 
-LEAST_OVERLAP: Final = 1 / 3
-"""Least overlap of sememes (intersection over union) between a sense and a sense of its substitute."""
-SMOOTHING: Final = 10.0
-"""Pseudo-count of each sense in ``usual``, equal to the least count of a certain sememe in ``explain``."""
+LEAST_OVERLAP: Final = 1 / 3  # least overlap of sememes (intersection over union) between a sense and a sense of its substitute
+SMOOTHING: Final = 10.0  # pseudo-count of each sense in ``usual``, equal to the least count of a certain sememe in ``explain``
 
 Reals = NDArray[np.float64]
 

@@ -23,10 +23,8 @@ from sememekit.text.scripts import HAN
 
 Method = Literal["combined", "substitution", "usual", "share", "lift"]
 
-FOLLOWING: Final = 3
-"""Words after the target that a left-to-right model scores with each substitute in its place."""
-MOST_SUBSTITUTES: Final = 20
-"""Substitutes of a sense, by falling weight and count, that are scored with the words that follow."""
+FOLLOWING: Final = 3  # words after the target that a left-to-right model scores with each substitute in its place
+MOST_SUBSTITUTES: Final = 20  # substitutes of a sense, by falling weight and count, that are scored with the words that follow
 _LINES_AT_ONCE: Final = 32
 _ROWS_AT_ONCE: Final = 64
 
@@ -61,7 +59,7 @@ class LineReader:
         self._matcher = MaximumMatcher(run.vocabulary.tokens)
 
     def read(self, words: Sequence[str]) -> ReadLine:
-        """One line."""
+        """Read a line."""
         ids, place, known = list[int](), [], []
         for word in words:
             place.append(len(ids))

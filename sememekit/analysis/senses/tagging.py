@@ -21,8 +21,7 @@ from sememekit.runs.published import PublishedRun
 from sememekit.runs.run import OfRun, Run
 from sememekit.runs.uncut import refuse_unknown, segmenter_of_raw
 
-FILE: Final = "senses.json"
-"""In the folder of the run."""
+FILE: Final = "senses.json"  # in the folder of the run
 
 
 class Measurement(Record):
@@ -67,9 +66,6 @@ def _read(run: Path) -> list[Measurement]:
         return [Measurement(**one) for one in found["measured"]]
     except (KeyError, TypeError, ValueError):
         raise CheckpointError(f"{file}: holds no measurements of senses; {remedy}") from None
-
-
-_LINES_AT_ONCE: Final = 32
 
 
 class SenseTag(Record):
@@ -125,9 +121,8 @@ def tag(
 ) -> Iterator[TaggedToken]:
     """Tag each word of a text with its senses; 32 lines are read before the first row comes.
 
-    Words stand between blanks; Chinese lines without blanks are segmented like the data of the run. Each line is read
-    separately. Probabilities come from ``method`` (``SenseTagger``); a word with one sense has 1. If the model read a word as
-    several words, their nats are summed.
+    Words stand between blanks; Chinese without blanks is segmented like the data of the run. Each line is read separately.
+    Probabilities come from ``method`` (``SenseTagger``); a word with one sense has 1. Nats of a word read as several add up.
 
     ``sources`` are lexicons (``FORMAT:PATH``) for words that the run does not annotate, ``words`` the words to tag (default:
     all). With ``whole`` the other words are yielded, too, without senses. ``surprisal`` needs the probabilities of all words,
@@ -144,7 +139,7 @@ def tag(
 
     def rows() -> Iterator[TaggedToken]:
         reader, chosen, numbered = LineReader(loaded), frozenset(words), enumerate(lines, start=1)
-        while group := list(islice(numbered, _LINES_AT_ONCE)):
+        while group := list(islice(numbered, 32)):
             cut = [(number, line.split()) for number, line in group if line.strip()]
             may_cut = not isinstance(loaded, PublishedRun)  # whose words are not the pieces
             if segmenter := segmenter_of_raw(loaded, [tokens for _, tokens in cut], "tag", may_cut=may_cut):

@@ -126,10 +126,9 @@ def model_folder(name: str, device: str = "auto") -> Adapted:
     digest = hashlib.sha256()
     for file in files:
         digest.update(file.read_bytes() if file.is_file() else b"")
-    classifier = _Classifier(model, tokenizer)
-    return Adapted(
-        classifier, labels, kind="hf", identity={"sha256": digest.hexdigest()}, reads=_reads(tokenizer, classifier.longest)
-    )
+    longest = _longest(model, tokenizer)
+    predict, identity = _classifier(model, tokenizer, longest), {"sha256": digest.hexdigest()}
+    return Adapted(predict, labels, kind="hf", identity=identity, reads=_reads(tokenizer, longest))
 
 
 def _longest(model: Any, tokenizer: Any) -> int:
@@ -170,26 +169,22 @@ def _reads(tokenizer: Any, longest: int) -> Reads:
     return reads
 
 
-class _Classifier:
-    """A sequence classifier as a function of texts."""
-
-    def __init__(self, model: Any, tokenizer: Any) -> None:
-        tokenizer.padding_side = "right"  # on the left, padding moves absolute positions, and answers depend on the batch
-        self._model, self._tokenizer = model, tokenizer
-        self.longest = _longest(model, tokenizer)
-        if getattr(model.config, "pad_token_id", None) is None:  # the head looks for the last piece before the padding
-            model.config.pad_token_id = tokenizer.pad_token_id
-        self._at_once = _AT_ONCE if tokenizer.pad_token is not None else 1
-
-    def __call__(self, texts: list[Any]) -> NDArray[np.float64]:
-        rows = [self._rows(texts[begin : begin + self._at_once]) for begin in range(0, len(texts), self._at_once)]
-        return softmax(np.concatenate(rows))
+def _classifier(model: Any, tokenizer: Any, longest: int) -> Predict:
+    tokenizer.padding_side = "right"  # on the left, padding moves absolute positions, and answers depend on the batch
+    if getattr(model.config, "pad_token_id", None) is None:  # the head looks for the last piece before the padding
+        model.config.pad_token_id = tokenizer.pad_token_id
+    at_once = _AT_ONCE if tokenizer.pad_token is not None else 1
 
     @torch.no_grad()
-    def _rows(self, texts: list[Any]) -> NDArray[np.float64]:
+    def logits(texts: list[Any]) -> NDArray[np.float64]:
         parts = [list(part) for part in zip(*((text,) if isinstance(text, str) else text for text in texts), strict=True)]
-        read = self._tokenizer(*parts, padding=self._at_once > 1, truncation=True, max_length=self.longest, return_tensors="pt")
-        return np.asarray(self._model(**read.to(self._model.device)).logits.double().cpu())
+        read = tokenizer(*parts, padding=at_once > 1, truncation=True, max_length=longest, return_tensors="pt")
+        return np.asarray(model(**read.to(model.device)).logits.double().cpu())
+
+    def predict(texts: list[Any]) -> NDArray[np.float64]:
+        return softmax(np.concatenate([logits(texts[at : at + at_once]) for at in range(0, len(texts), at_once)]))
+
+    return predict
 
 
 def is_pickle(name: str) -> bool:

@@ -75,11 +75,9 @@ def doubtful_accuracy(named: NamedVictim, results: Sequence[ExampleResult], accu
         remedy = f"labels in another order? --labels {turned}"
         if named.own_labels:  # which --labels must not reorder
             remedy = f"do the data mean the same by {', '.join(labels)}, and does the victim name its columns in their order?"
-        guessing = percent(1 / len(labels))
         yield (
-            f"accuracy before the attack is {percent(accuracy.value or 0.0)}, at most "
-            f"{percent(accuracy.high)} by its interval, below the {guessing} of guessing among "
-            f"{len(labels)} labels: {remedy}"
+            f"accuracy before the attack is {percent(accuracy.value or 0.0)}, at most {percent(accuracy.high)} by its "
+            f"interval, below the {percent(1 / len(labels))} of guessing among {len(labels)} labels: {remedy}"
         )
 
 

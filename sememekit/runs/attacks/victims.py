@@ -234,7 +234,6 @@ def _cutter(segmenter: str, lexicon: str) -> tuple[Cutter | None, str]:
 
 
 def _named_object(name: str) -> Any:
-    """Import the function or the object that ``module:name`` names."""
     if not all(name.partition(":")[::2]):
         raise ConfigError(f"victim {name!r}: write module:function, as in mine:predict for predict() in mine.py")
     found = imported(f"victim {name!r}", name, "function")

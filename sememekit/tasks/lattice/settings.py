@@ -67,8 +67,7 @@ class LatticeSettings(config.Settings):
     spread: float | None = Field(default=None, gt=0.0)
     """Initial vectors of chunks and tokens are uniform in +- this; unset: +- 3 sqrt(3 / E), the same length for all E."""
     composition_size: int | None = Field(default=None, ge=0, multiple_of=2)
-    """Size of the vector composed from a chunk's tokens; 0 for none, unset: ``embedding_size``, made even for two directions.
-    """
+    """Size of the vector composed from a chunk's tokens; 0: none; unset: ``embedding_size``, made even for two directions."""
     sub_size: int = Field(default=200, ge=1)
     """Size of the LSTM of the sub-model."""
     inner_layers: int = Field(default=1, ge=1)
