@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from sememekit.analysis import segmentation
 from sememekit.analysis.compare_runs import compare
 from sememekit.analysis.evaluate import evaluate
 from sememekit.analysis.evaluate_ppl import compare_ppl, evaluate_ppl
@@ -218,6 +219,23 @@ def test_marks_that_are_given_are_words_of_every_segmentation(run: Path, tmp_pat
     assert given.rows[-1].right == 8
     assert all(row.right >= 5 for row in given.rows), "the marks at least"
     assert given.rows[0].f1 >= found.rows[0].f1
+
+
+def test_only_given_marks_stand_apart_in_the_text_that_is_cut(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model here cuts at blanks alone, so each word of it is a blank that it was given."""
+    gold = tmp_path / "gold.txt"
+    gold.write_text("我 吃 １９９８ 。 ——\n买 ＷＴＯ 苹果 。\n", encoding="utf-8")
+    monkeypatch.setattr(segmentation, "segment_lines", lambda reader, lines, decoding: [line.split() for line in lines])
+    seen: list[tuple[str, int, int]] = []
+    found, given = (
+        evaluate_segmentation(run, gold, marks=name, progress=lambda *told: seen.append(told)).rows[0]
+        for name in ("found", "given")
+    )
+    assert (found.sentences, found.gold_words, found.words, found.right) == (2, 9, 2, 0)
+    assert (given.sentences, given.gold_words, given.words, given.right) == (2, 9, 8, 7)
+    assert seen == [("sentences", 1, 2), ("sentences", 2, 2)] * 2
 
 
 def test_what_cannot_be_judged_is_refused(run: Path, softmax: Path, tmp_path: Path) -> None:
