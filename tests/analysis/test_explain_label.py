@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.analysis.analyze_labels import AT_LEAST, analyze_labels, sign_test
+from sememekit.analysis.analyze_labels import AT_LEAST, _binned, _largest, analyze_labels, sign_test
 from sememekit.analysis.evaluate import evaluate
 from sememekit.analysis.explanations.label import LabelExplanation, explain_label
 from sememekit.commands._program import app
 from sememekit.errors import ConfigError, DataError
 from sememekit.jobs.train import train
+from sememekit.measure.intervals import wilson_interval
 from sememekit.reports.analysis import label_page as analysis_page
 from sememekit.reports.explanation import label_page
 from sememekit.reports.pages import remarks
@@ -158,7 +160,9 @@ def test_other_runs_take_no_second_text_and_no_label(place: Place, softmax: Path
 
 
 def test_analysis_agrees_with_eval(runs: Path, examples: ExamplePlace) -> None:
-    found = analyze_labels(runs / "cell", contexts=9)
+    seen: list[tuple[str, int, int | None]] = []
+    found = analyze_labels(runs / "cell", contexts=9, progress=lambda *told: seen.append(told))
+    assert seen == [("reading with run 1", 0, None), *(("taking words from cell", done, 9) for done in range(1, 10))]
     metrics = evaluate(runs / "cell", device="cpu")
     (run,) = found.runs
     assert (found.examples, found.looked_into) == (20, 9)
@@ -168,8 +172,10 @@ def test_analysis_agrees_with_eval(runs: Path, examples: ExamplePlace) -> None:
         assert sum(group.examples for group in groups) == 20
         right = sum(group.examples * group.accuracy for group in groups)
         assert right == pytest.approx(20 * metrics.accuracy)
-    tokens = [len(pair) for pair in examples.pairs.examples("test").lengths().tolist()]
-    assert len(tokens) == 20
+    lengths = [sum(pair) for pair in examples.pairs.examples("test").lengths().tolist()]
+    names = ["1 to 10 words", "11 to 15 words", "16 to 20 words", "21 to 30 words", "31 to 50 words"]
+    groups = Counter(names[sum(length >= begin for begin in (11, 16, 21, 31))] for length in lengths)
+    assert {group.name: group.examples for group in run.by_length} == groups
 
 
 def test_means_are_those_of_single_explanations(runs: Path, examples: ExamplePlace) -> None:
@@ -191,6 +197,34 @@ def test_means_are_those_of_single_explanations(runs: Path, examples: ExamplePla
         assert item.effect == pytest.approx(np.mean(effects[item.name]), abs=1e-5)
         assert item.size == pytest.approx(np.mean(np.abs(effects[item.name])), abs=1e-5)
     assert found.rare_words == sum(len(values) < AT_LEAST for values in words.values())
+
+
+def test_the_largest_mean_sizes_come_first_and_rare_names_are_counted() -> None:
+    """Five occurrences are enough. Effects of both signs have a small mean and a large size; equal sizes go by name."""
+    effects = {
+        "five": [0.25] * 5,
+        "both signs": [0.5, -0.5] * 3,
+        "four": [9.0] * 4,
+        "small": [-0.125] * 6,
+        "equal": [0.25] * 7,
+        "once": [9.0],
+    }
+    every = (("both signs", 6, 0.0, 0.5), ("equal", 7, 0.25, 0.25), ("five", 5, 0.25, 0.25), ("small", 6, -0.125, 0.125))
+    for top in (1, 3, 9):
+        found, rare = _largest(effects, top)
+        assert tuple((item.name, item.times, item.effect, item.size) for item in found) == every[:top]
+        assert rare == 2
+
+
+def test_groups_begin_at_their_lower_bound_and_empty_ones_are_left_out() -> None:
+    right = np.array([True, False, True, True])
+    found = _binned(np.array([1, 4, 3, 9]), (1, 4, 6, 9), lambda begin, end: f"{begin} to {end}", right)
+    assert [(group.name, group.examples, group.accuracy) for group in found] == [
+        ("1 to 4", 2, 1.0),
+        ("4 to 6", 1, 0.0),
+        ("9 to None", 1, 1.0),
+    ]
+    assert [(group.low, group.high) for group in found] == [wilson_interval(2, 2), wilson_interval(0, 1), wilson_interval(1, 1)]
 
 
 def test_two_runs_are_compared_example_by_example(runs: Path) -> None:
