@@ -14,7 +14,7 @@ import torch
 from typer.testing import CliRunner
 
 from sememekit.analysis.explanations.words import explain
-from sememekit.analysis.senses.evaluation import ORACLE, RANDOM, evaluate_senses
+from sememekit.analysis.senses.evaluation import FIRST, ORACLE, RANDOM, evaluate_senses
 from sememekit.analysis.senses.gold import matching_senses, read_gold
 from sememekit.analysis.senses.inventory import SMOOTHING, SenseInventory, inventory_of
 from sememekit.analysis.senses.tagger import FOLLOWING, LineReader, SenseTagger
@@ -195,7 +195,9 @@ def test_nats_are_those_of_score(place: Place) -> None:
 
 def test_scores_against_a_plain_count(place: Place, tmp_path: Path) -> None:
     text = TABLE + "我 买 苹果 。\t苹果\t3\t电脑 品牌\n人 吃 梨 。\t吃\t2\t受\n"
-    report = evaluate_senses(place.folder / "sdlm", gold_file(tmp_path, text))
+    seen: list[tuple[str, int, int]] = []
+    report = evaluate_senses(place.folder / "sdlm", gold_file(tmp_path, text), progress=lambda *told: seen.append(told))
+    assert seen == [("senses", done, 4) for done in (1, 2, 3, 4)]
     rows = {row.name: row for row in report.rows}
     assert report.targets == 4
     assert rows[RANDOM].micro.value == pytest.approx((1 / 3 * 3 + 1 / 2) / 4)
@@ -209,7 +211,14 @@ def test_scores_against_a_plain_count(place: Place, tmp_path: Path) -> None:
         names = inventory_of(run).names(line.ids[target.position])
         right += int(word.log_probabilities("combined").argmax()) in matching_senses(target.sense, names)
     assert rows["combined"].micro.value == pytest.approx(right / 4)
-    assert {word.word: word.senses for word in report.words} == {"苹果": 3, "吃": 2}
+    assert [(word.word, word.senses, word.targets) for word in report.words] == [("苹果", 3, 3), ("吃", 2, 1)]
+    for number, exact in ((0, {RANDOM: 1 / 3, FIRST: 1 / 3, ORACLE: 2 / 3}), (1, {RANDOM: 1 / 2, FIRST: 0.0, ORACLE: 1.0})):
+        assert {name: report.words[number].accuracy[name] for name in exact} == pytest.approx(exact)
+    for name, row in rows.items():
+        first, second = (word.accuracy[name] for word in report.words)
+        assert row.micro.value == pytest.approx((3 * first + second) / 4)
+        assert row.macro.value == pytest.approx((first + second) / 2)
+        assert row.above_random.value == pytest.approx(row.micro.value - rows[RANDOM].micro.value)
 
 
 def test_what_cannot_be_scored_is_counted_by_cause(place: Place, tmp_path: Path) -> None:
