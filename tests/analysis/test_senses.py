@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import shutil
@@ -18,7 +19,7 @@ from sememekit.analysis.senses.evaluation import FIRST, ORACLE, RANDOM, evaluate
 from sememekit.analysis.senses.gold import matching_senses, read_gold
 from sememekit.analysis.senses.inventory import SMOOTHING, SenseInventory, inventory_of
 from sememekit.analysis.senses.tagger import FOLLOWING, LineReader, SenseTagger
-from sememekit.analysis.senses.tagging import FILE, header_of
+from sememekit.analysis.senses.tagging import FILE, Measurement, header_of
 from sememekit.commands._program import app
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.jobs.train import train
@@ -255,10 +256,24 @@ def test_a_run_without_senses_needs_a_source(place: Place, tmp_path: Path) -> No
 def test_a_measurement_is_found_for_these_weights_and_this_method_alone(place: Place, tmp_path: Path) -> None:
     run = Path(shutil.copytree(place.folder / "sdlm", tmp_path / "run", ignore=shutil.ignore_patterns(FILE)))
     assert header_of(Run.open(run), "combined", ()).measured == ()
+    gold = gold_file(tmp_path, TABLE + "人 吃 梨 。\t吃\t2\t受\n我 买 苹果 。\t苹果\t3\t3\n")
     for _ in range(2):
-        assert evaluate_senses(run, gold_file(tmp_path)).stored
+        report = evaluate_senses(run, gold)
+        assert report.stored
     [found] = header_of(Run.open(run), "combined", ()).measured
-    assert found.targets == 2
+    assert found == Measurement(
+        weights=Run.open(run).weights_sha256,
+        method="combined",
+        sources=(),
+        gold="gold.txt",
+        gold_sha256=hashlib.sha256(gold.read_bytes()).hexdigest(),
+        targets=4,
+        micro=report.rows[0].micro,
+        macro=report.rows[0].macro,
+    )
+    assert report.rows[0].macro not in (report.rows[0].micro, report.rows[1].macro)
+    own, macro = report.rows[0].micro.value, report.rows[0].macro.value
+    assert found.sentence == f"{100 * own:.1f} % micro, {100 * macro:.1f} % macro of 4 words in gold.txt"
     assert header_of(Run.open(run), "share", ()).measured == header_of(Run.open(run), "combined", ("open",)).measured == ()
     (run / FILE).write_text("{}", encoding="utf-8")
     with pytest.raises(CheckpointError, match="eval RUN --senses"):
