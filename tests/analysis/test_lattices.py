@@ -64,7 +64,7 @@ def run(characters: Place) -> Path:
 
 @pytest.fixture(scope="module")
 def copies(characters: Place) -> Path:
-    return trained(characters.folder, "copies", longest_chunk=1, copies=2, sub_model=False, composition_size=0)
+    return trained(characters.folder, "copies", longest_chunk=2, copies=2, sub_model=False, composition_size=0)
 
 
 @pytest.fixture(scope="module")
@@ -318,6 +318,46 @@ def test_an_edge_that_is_rare_with_and_without_the_end_mark_counts_both_together
     reading = Reading(("a", "b"), ("a", "b"), (False, False), posteriors, np.ones((3, 3), dtype=np.bool_), path, 1.0)
     found = {edge.text: edge.probability for edge in _edges(SimpleNamespace(word="".join), reading)}  # type: ignore[arg-type]
     assert found == pytest.approx({"a": 0.996, "ab": 0.008}), "'b' has 0.004 in all"
+
+
+def test_uses_of_an_embedding_are_those_of_each_sentence_alone(copies: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = open_reader(copies, "test").task
+    opened = Run.open(copies)
+    tokens, bounds = task.sentences(opened.data(), "test")
+    texts = [opened.vocabulary.decode(tokens[begin:end]) for begin, end in pairwise(bounds)]
+    for around in (1, 2, 6):
+        monkeypatch.setattr("sememekit.analysis.explanations.lattice._AROUND", around)
+        [report] = explain_embeddings(copies, ["吃"], split="test", contexts=99).words
+        wins: list[list[tuple[str, str, float]]] = [[], []]
+        shares = []
+        for text in texts:
+            for place in (place for place, word in enumerate(text) if word == "吃"):
+                alone = task.lattices([opened.vocabulary.encode(text)]).posteriors()[0, place, 0].double().numpy()
+                shares.append(alone / alone.sum())
+                winner = int(shares[-1].argmax())
+                before, after = text[max(0, place - around) : place], text[place + 1 : -1][:around]
+                wins[winner].append(("".join(before), "".join(after), float(shares[-1][winner])))
+        assert (report.word, report.occurrences) == ("吃", len(shares))
+        for number, use in enumerate(report.embeddings):
+            assert (use.number, use.sense, use.wins) == (number + 1, None, len(wins[number]))
+            assert use.mean == pytest.approx(np.mean(shares, axis=0)[number], abs=1e-6)
+            assert [(one.before, one.after) for one in use.contexts] == [own[:2] for own in wins[number]]
+            assert [one.probability for one in use.contexts] == pytest.approx([own[2] for own in wins[number]], abs=1e-6)
+    whole = report.embeddings
+    for few, use in zip(explain_embeddings(copies, ["吃"], split="test", contexts=3).words[0].embeddings, whole, strict=True):
+        last = use.wins - 1
+        assert few.contexts == tuple(use.contexts[place] for place in sorted({0, round(last / 2), last}) if use.wins)
+
+
+def test_six_tokens_are_shown_on_each_side_and_a_word_may_occur_nowhere(copies: Path, tmp_path: Path) -> None:
+    for split in ("train", "valid", "test"):
+        (tmp_path / f"{split}.txt").write_text("我人我人我人我人吃梨果梨果梨果梨果。\n" * 2, encoding="utf-8")
+    preprocess("plain", tmp_path, tmp_path / "data", PreprocessSettings(vocabulary=copies))
+    eats, absent = explain_embeddings(copies, ["吃", "电"], data=tmp_path / "data").words
+    shown = [context for use in eats.embeddings for context in use.contexts]
+    assert [(one.before, one.after) for one in shown] == [("我人我人我人", "梨果梨果梨果")] * 2
+    assert absent.occurrences == 0
+    assert [(use.wins, use.mean, use.contexts) for use in absent.embeddings] == [(0, 0.0, ())] * 2
 
 
 def test_embeddings_win_in_contexts_that_hold_the_word(copies: Path, run: Path, tmp_path: Path) -> None:
