@@ -8,6 +8,7 @@ from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,9 +44,9 @@ def characters(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return Place(folder, end_of_sentence=True, segmenter="characters", chunks=30, chunk_length=3)
 
 
-def trained(folder: Path, name: str, **task: object) -> Path:
+def trained(folder: Path, name: str, graph: Path | None = None, **task: object) -> Path:
     """A run on ``folder/data``."""
-    table = {
+    table: dict[str, Any] = {
         "data": {"path": str(folder / "data")},
         "task": {"name": "lattice", "embedding_size": 8, "sub_size": 6, "batch_size": 10, **task},
         "encoder": {"name": "lattice_lstm", "hidden_size": 10},
@@ -53,6 +54,8 @@ def trained(folder: Path, name: str, **task: object) -> Path:
         "schedule": {"epochs": 2},
         "run": {"threads": 1},
     }
+    if graph is not None:
+        table["graph"] = {"path": str(graph)}
     train(table, folder / name)
     return folder / name
 
@@ -347,6 +350,18 @@ def test_uses_of_an_embedding_are_those_of_each_sentence_alone(copies: Path, mon
     for few, use in zip(explain_embeddings(copies, ["吃"], split="test", contexts=3).words[0].embeddings, whole, strict=True):
         last = use.wins - 1
         assert few.contexts == tuple(use.contexts[place] for place in sorted({0, round(last / 2), last}) if use.wins)
+
+
+def test_embeddings_of_senses_have_the_labels_of_their_senses(characters: Place) -> None:
+    run = trained(characters.folder, "senses", characters.graph, senses=True, copies=2, longest_chunk=1)
+    opened = Run.open(run)
+    assert opened.graph is not None
+    eats, pear, half = explain_embeddings(run, ["吃", "梨", "电"], split="test").words
+    for found, number in ((eats, 2), (pear, 1)):
+        senses = opened.graph.entry(opened.vocabulary.id(found.word)).senses
+        assert [use.sense for use in found.embeddings] == [sense.label for sense in senses]
+        assert len(senses) == number
+    assert [use.sense for use in half.embeddings] == [None], "no lexicon has half a word"
 
 
 def test_six_tokens_are_shown_on_each_side_and_a_word_may_occur_nowhere(copies: Path, tmp_path: Path) -> None:
