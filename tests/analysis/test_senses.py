@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from sememekit.analysis.explanations.words import explain
 from sememekit.analysis.senses.evaluation import FIRST, ORACLE, RANDOM, evaluate_senses
-from sememekit.analysis.senses.gold import matching_senses, read_gold
+from sememekit.analysis.senses.gold import GoldTarget, matching_senses, read_gold
 from sememekit.analysis.senses.inventory import SMOOTHING, SenseInventory, inventory_of
 from sememekit.analysis.senses.tagger import FOLLOWING, LineReader, SenseTagger
 from sememekit.analysis.senses.tagging import FILE, Measurement, header_of
@@ -61,15 +61,32 @@ def gold_file(folder: Path, text: str = TABLE) -> Path:
     return file
 
 
-@pytest.mark.parametrize("text", [TABLE, LINES, CONLLU], ids=["table", "sememewsd", "conllu"])
-def test_every_format_names_the_same_target(tmp_path: Path, text: str) -> None:
-    found = [target for target in read_gold(gold_file(tmp_path, text)) if target.sense == FRUIT]
-    assert [(target.words[:3], target.word, target.position) for target in found] == [(("我", "吃", "苹果"), "苹果", 2)]
+APPLE = ("我", "吃", "苹果", "。")
+BARE = "{{'context': ['我', '<target>'], 'target_word': '吃', 'target_position': {place}, 'sense': {{'受'}}}}\n"
+FORMATS = {
+    "table": (TABLE, [GoldTarget(2, APPLE, 2, "苹果", FRUIT), GoldTarget(3, ("我", "买", "苹果", "。"), 2, "苹果", 2)]),
+    "sememewsd": (
+        LINES + "\n" + "".join(BARE.format(place=place) for place in (1, 2, -1)) + BARE.replace("'我', ", "").format(place=0),
+        [
+            GoldTarget(1, APPLE, 2, "苹果", FRUIT),
+            GoldTarget(3, ("我", "吃"), 1, "吃", frozenset({"受"})),
+            GoldTarget(4, ("我", "<target>"), 2, "吃", frozenset({"受"})),
+            GoldTarget(5, ("我", "<target>"), -1, "吃", frozenset({"受"})),
+            GoldTarget(6, ("吃",), 0, "吃", frozenset({"受"})),
+        ],
+    ),
+    "conllu": (
+        CONLLU + "1\t梨" + "\t_" * 7 + "\tSense=1",
+        [GoldTarget(4, APPLE[:3], 1, "吃", 2), GoldTarget(5, APPLE[:3], 2, "苹果", FRUIT), GoldTarget(7, ("梨",), 0, "梨", 1)],
+    ),
+}
 
 
-def test_a_sense_may_be_a_number(tmp_path: Path) -> None:
-    assert [target.sense for target in read_gold(gold_file(tmp_path, CONLLU))] == [2, FRUIT]
-    assert [target.sense for target in read_gold(gold_file(tmp_path))] == [FRUIT, 2]
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_read_whole(tmp_path: Path, name: str) -> None:
+    """Lines from 1; positions from 0, also those that a sentence does not have; senses as sememes or numbers."""
+    text, expected = FORMATS[name]
+    assert read_gold(gold_file(tmp_path, text)) == expected
 
 
 @pytest.mark.parametrize(
