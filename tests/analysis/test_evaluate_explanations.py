@@ -169,6 +169,7 @@ def test_every_figure_agrees_with_a_loop_over_positions(place: Place) -> None:
                 shown.setdefault((name, top), []).append(listed)
     assert {(score.ranking, score.top) for score in report.rankings} == {*sums, ("random", 1), ("random", 3)}
     for score in report.rankings:
+        assert (score.above_frequency is None) is (score.ranking == "frequency")
         if score.ranking == "random":
             continue
         found, whole, weight, all_weight, positions = sums[score.ranking, score.top]
