@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from sememekit.analysis.analyze import Analysis, analyze
+from sememekit.analysis.analyze import Analysis, _comparison, analyze
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.errors import ConfigError, DataError
 from sememekit.jobs.train import train
+from sememekit.progress import silent
 from sememekit.reports.analysis import analysis_page
 from sememekit.reports.pages import write_page
 from sememekit.runs.run import Run
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.tasks.writing import TextWriter
+from sememekit.text.vocabulary import Vocabulary
 from tests.pages import check_page
 from tests.small_pairs import PairPlace
 from tests.small_run import Place
@@ -101,9 +105,53 @@ def test_cases_are_those_that_differ_most(place: Place, softmax: Path, mos: Path
                 top = np.sort(np.exp(log_probs[row]))[::-1][:2]
                 np.testing.assert_allclose([probability for _, probability in prediction.words], top, rtol=1e-4)
                 assert prediction.reference == pytest.approx(math.exp(log_probs[row][words[row]]), rel=1e-4)
-    top_two = np.argsort(-ours, axis=1)[:, :2]
-    expected = max(gain[row] for row in range(len(words)) if words[row] in top_two[row])
-    assert both.comparison.better[0][0].gain == pytest.approx(expected, abs=1e-4)
+
+
+def test_each_word_is_shown_once_at_its_largest_gain(place: Place, softmax: Path, mos: Path) -> None:
+    """Only where the better run has it among its first words, and never where it gains nothing."""
+    (ours, words), (theirs, _) = distributions(softmax, place), distributions(mos, place)
+    ranks = [(side > side[np.arange(len(words)), words][:, None]).sum(axis=1) for side in (ours, theirs)]
+    gains = (ours - theirs)[np.arange(len(words)), words]
+    for cases, top in ((1, 2), (2, 2), (3, 1), (99, 99)):
+        found = analyze(softmax, mos, cases=cases, top=top).comparison
+        assert found is not None
+        for sign, rank, better in ((1, ranks[0], found.better[0]), (-1, ranks[1], found.better[1])):
+            largest: dict[str, float] = {}
+            for row in np.argsort(-sign * gains).tolist():
+                if rank[row] < top and sign * gains[row] > 0:
+                    largest.setdefault(place.data.vocabulary.token(int(words[row])), sign * gains[row])
+            assert [case.reference for case in better] == list(largest)[:cases]
+            assert [case.gain for case in better] == pytest.approx(list(largest.values())[:cases], abs=1e-4)
+
+
+@pytest.mark.parametrize(("first", "most", "shown"), [(39, 100, ["w39"]), (40, 100, []), (0, 0, [])])
+def test_forty_predictions_that_gain_are_looked_at_for_each_case(first: int, most: int, shown: list[str]) -> None:
+    """Position p has the word p, which gains ``most`` - p, or nothing, and is the first of its run from ``first`` on."""
+    size = 90
+    vocabulary = Vocabulary([f"w{number:02}" for number in range(size)], [1] * size)
+    hidden = torch.arange(size, dtype=torch.float64)[:, None]
+
+    def log_probs(positions: torch.Tensor) -> torch.Tensor:
+        best = torch.where(positions >= first, positions, (positions + 1) % size)
+        return torch.log_softmax(-9.0 * (torch.arange(size) - best).abs(), dim=-1)
+
+    words = np.arange(size)
+    text: Any = SimpleNamespace(
+        words=words,
+        data=SimpleNamespace(vocabulary=vocabulary),
+        read=lambda task, progress: iter([(words, np.zeros(size), hidden)]),
+        context=lambda position: (),
+    )
+    task: Any = SimpleNamespace(
+        decoder=SimpleNamespace(log_probs=log_probs),
+        device="cpu",
+        parameters=lambda: iter([hidden]),
+        double=lambda: None,
+        to=lambda dtype: None,
+    )
+    found = _comparison([task, task], [np.zeros(size), np.maximum(most - words, 0.0)], text, 1, 1, silent)
+    assert [case.reference for case in found.better[0]] == shown
+    assert (found.better[1], found.wins) == ((), float(most > 0))
 
 
 def test_a_context_begins_with_the_sentence_before(ending: Path, sentences: Place, tmp_path: Path) -> None:

@@ -49,6 +49,17 @@ def test_clusters_are_shown_saved_and_used_again(place: Place, organized: Path, 
         shares = loaded.vocabulary.counts[cluster_of == cluster.number].sum() / loaded.vocabulary.counts.sum()
         assert cluster.frequency == pytest.approx(shares)
     assert sorted(word for cluster in report.clusters for word in cluster.asked_for) == sorted(["苹果", "吃"])
+    assert [cluster.number for cluster in report.clusters] == list(
+        dict.fromkeys(cluster_of[loaded.vocabulary.id(word)] for word in ("苹果", "吃"))
+    )
+    sizes = np.bincount(cluster_of, minlength=loaded.task.decoder.num_clusters)
+    found = report.num_words, report.num_clusters, report.empty_clusters, report.smallest, report.largest
+    filled = sizes[sizes > 0]
+    assert found == (len(loaded.vocabulary), len(sizes), len(sizes) - len(filled), min(filled), max(filled))
+    assert (report.saved, clusters(organized).saved) == (str(tmp_path / "words.json"), "")
+    [most, *_] = clusters(organized, top=1, members=1).clusters
+    own = [word for word, number in zip(loaded.vocabulary.tokens, cluster_of.tolist(), strict=True) if number == most.number]
+    assert (most.words, most.size, most.asked_for) == ((own[0],), len(own), ())
     assert np.array_equal(read_clusters(tmp_path / "words.json", loaded.vocabulary), cluster_of)
     everything = clusters(organized, top=99)
     assert sum(cluster.size for cluster in everything.clusters) == everything.num_words

@@ -28,6 +28,7 @@ from sememekit.protocols.cache import CACHE_PRESETS, CacheSettings
 from sememekit.protocols.dynamic import DYNAMIC_PRESETS, DynamicSettings
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
+from sememekit.sememes.word_entry import SenseEntry, WordEntry
 from sememekit.tasks.scoring import UnitScores
 from sememekit.training import RunFolder
 from sememekit.training.manifest import write_run_manifest
@@ -121,6 +122,26 @@ def test_groups_share_out_the_whole(sdlm: Path, by: str) -> None:
         else:
             assert group.perplexity is None
     assert PerplexityReport.model_validate_json(report.model_dump_json()) == report
+
+
+@pytest.mark.parametrize("most", [13, 14])
+def test_bins_of_sememes_begin_with_their_lower_bound(most: int) -> None:
+    """The word of the number n has one sense of n sememes; the last one has two, of 1 and 2. The first bins are those of Gu
+    et al. 2018, and a row for all above is there if a word is."""
+    entries = [WordEntry(str(size), "own", (SenseEntry(tuple(map(str, range(size))), ""),)) for size in range(1, most + 1)]
+    entries.append(WordEntry("two", "own", (SenseEntry(("0",), "a"), SenseEntry(("0", "1"), "b"))))
+    graph = SememeGraph(entries, "none")
+    kinds = word_kinds("sememes", np.ones(len(entries), dtype=np.int64), graph)
+    found = {kind.name: [word for word, own in zip(graph.words, kind.words, strict=True) if own] for kind in kinds}
+    assert found == {
+        "[1, 2) sememes": ["1", "two"],
+        "[2, 4) sememes": ["2", "3"],
+        "[4, 7) sememes": ["4", "5", "6"],
+        "[7, 14) sememes": ["7", "8", "9", "10", "11", "12", "13"],
+        **({"14 sememes or more": ["14"]} if most == 14 else {}),
+        "no annotation": [],
+        "special tokens and punctuation by rule (counted above)": [],
+    }
 
 
 def test_the_two_tables_sort_words_as_the_paper_does() -> None:

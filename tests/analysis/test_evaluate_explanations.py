@@ -169,6 +169,7 @@ def test_every_figure_agrees_with_a_loop_over_positions(place: Place) -> None:
                 shown.setdefault((name, top), []).append(listed)
     assert {(score.ranking, score.top) for score in report.rankings} == {*sums, ("random", 1), ("random", 3)}
     for score in report.rankings:
+        assert (score.above_frequency is None) is (score.ranking == "frequency")
         if score.ranking == "random":
             continue
         found, whole, weight, all_weight, positions = sums[score.ranking, score.top]
@@ -282,6 +283,24 @@ def test_sentences_end_where_the_text_says(place: Place, tmp_path: Path) -> None
     ends = Place(tmp_path, end_of_sentence=True)
     train(ends.table("sdlm", schedule__epochs=1), tmp_path / "run")
     assert evaluate_explanations(tmp_path / "run", tops=(1,)).unit == "sentences, each with its <eos>"
+
+
+def test_progress_counts_contexts_and_blocks_change_no_figure(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks are larger than this text unless they are made small."""
+    given = {"run": place.folder / "sdlm", "tops": (1, 2), "mean": "valid", "contexts": 18}
+    whole = evaluate_explanations(**given)
+    for name in ("sememe_mass._ROWS_AT_ONCE", "sememe_mass.CONTEXTS_AT_ONCE", "evaluation.CONTEXTS_AT_ONCE"):
+        monkeypatch.setattr(f"sememekit.analysis.explanations.{name}", 5)
+    seen: list[tuple[str, int, int]] = []
+    assert evaluate_explanations(**given, progress=lambda *told: seen.append(told)) == whole
+    run = Run.open(place.folder / "sdlm", device="cpu")
+    expected = []
+    for stage, split in (("mean", "valid"), ("contexts", "test")):
+        words = len(run.data().tokens(split)) - 1
+        rows = -(-words // 3)  # of three columns, the last of which is shorter
+        ends = [min(5 * block, rows) for block in range(1, -(-rows // 5) + 1)]
+        expected += [(stage, sum(min(end, max(0, words - column * rows)) for column in range(3)), words) for end in ends]
+    assert seen == expected
 
 
 def test_texts_for_texts_have_scores_too(tmp_path: Path) -> None:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sememekit.analysis.analyze_labels import AT_LEAST, analyze_labels, sign_test
+from sememekit.analysis.analyze_labels import AT_LEAST, _binned, _by_sememes, _largest, analyze_labels, sign_test
 from sememekit.analysis.evaluate import evaluate
 from sememekit.analysis.explanations.label import LabelExplanation, explain_label
 from sememekit.commands._program import app
 from sememekit.errors import ConfigError, DataError
 from sememekit.jobs.train import train
+from sememekit.measure.intervals import wilson_interval
 from sememekit.reports.analysis import label_page as analysis_page
 from sememekit.reports.explanation import label_page
 from sememekit.reports.pages import remarks
@@ -90,6 +94,11 @@ def test_the_strongest_sememes_are_in_order_and_any_label_can_be_asked_for(runs:
     sizes = [abs(item.effect) for item in found.sememes]
     assert len(sizes) == 4
     assert sizes == sorted(sizes, reverse=True)
+    for item in found.sememes:
+        [text] = [text for text in found.texts if text.name == item.text]
+        word = text.words[item.place - 1]
+        assert word.word == item.word
+        assert [own.effect for own in word.sememes if own.name == item.name] == [item.effect]
     everything = [abs(item.effect) for text in found.texts for word in text.words for item in word.sememes]
     assert sizes == pytest.approx(sorted(everything, reverse=True)[:4])
 
@@ -158,7 +167,9 @@ def test_other_runs_take_no_second_text_and_no_label(place: Place, softmax: Path
 
 
 def test_analysis_agrees_with_eval(runs: Path, examples: ExamplePlace) -> None:
-    found = analyze_labels(runs / "cell", contexts=9)
+    seen: list[tuple[str, int, int | None]] = []
+    found = analyze_labels(runs / "cell", contexts=9, progress=lambda *told: seen.append(told))
+    assert seen == [("reading with run 1", 0, None), *(("taking words from cell", done, 9) for done in range(1, 10))]
     metrics = evaluate(runs / "cell", device="cpu")
     (run,) = found.runs
     assert (found.examples, found.looked_into) == (20, 9)
@@ -168,8 +179,17 @@ def test_analysis_agrees_with_eval(runs: Path, examples: ExamplePlace) -> None:
         assert sum(group.examples for group in groups) == 20
         right = sum(group.examples * group.accuracy for group in groups)
         assert right == pytest.approx(20 * metrics.accuracy)
-    tokens = [len(pair) for pair in examples.pairs.examples("test").lengths().tolist()]
-    assert len(tokens) == 20
+    lengths = [sum(pair) for pair in examples.pairs.examples("test").lengths().tolist()]
+    names = ["1 to 10 words", "11 to 15 words", "16 to 20 words", "21 to 30 words", "31 to 50 words"]
+    groups = Counter(names[sum(length >= begin for begin in (11, 16, 21, 31))] for length in lengths)
+    assert {group.name: group.examples for group in run.by_length} == groups
+    graph, test = Run.open(runs / "cell").graph, examples.pairs.examples("test")
+    assert graph is not None
+    has = np.array([entry.is_from_lexicon for entry in graph.entries()])
+    quarters = ["0 % to under 25 %", "25 % to under 50 %", "50 % to under 75 %", "75 % to under 100 %"]
+    names = [*(f"{quarter} of the words have sememes" for quarter in quarters), "all words have sememes"]
+    shares = [has[np.concatenate([test.text(number, text) for text in (0, 1)])].mean() for number in range(20)]
+    assert {group.name: group.examples for group in run.by_sememes} == Counter(names[int(4 * share)] for share in shares)
 
 
 def test_means_are_those_of_single_explanations(runs: Path, examples: ExamplePlace) -> None:
@@ -193,11 +213,67 @@ def test_means_are_those_of_single_explanations(runs: Path, examples: ExamplePla
     assert found.rare_words == sum(len(values) < AT_LEAST for values in words.values())
 
 
-def test_two_runs_are_compared_example_by_example(runs: Path) -> None:
+def test_the_largest_mean_sizes_come_first_and_rare_names_are_counted() -> None:
+    """Five occurrences are enough. Effects of both signs have a small mean and a large size; equal sizes go by name."""
+    effects = {
+        "five": [0.25] * 5,
+        "both signs": [0.5, -0.5] * 3,
+        "four": [9.0] * 4,
+        "small": [-0.125] * 6,
+        "equal": [0.25] * 7,
+        "once": [9.0],
+    }
+    every = (("both signs", 6, 0.0, 0.5), ("equal", 7, 0.25, 0.25), ("five", 5, 0.25, 0.25), ("small", 6, -0.125, 0.125))
+    for top in (1, 3, 9):
+        found, rare = _largest(effects, top)
+        assert tuple((item.name, item.times, item.effect, item.size) for item in found) == every[:top]
+        assert rare == 2
+
+
+def test_groups_begin_at_their_lower_bound_and_empty_ones_are_left_out() -> None:
+    right = np.array([True, False, True, True])
+    found = _binned(np.array([1, 4, 3, 9]), (1, 4, 6, 9), lambda begin, end: f"{begin} to {end}", right)
+    assert [(group.name, group.examples, group.accuracy) for group in found] == [
+        ("1 to 4", 2, 1.0),
+        ("4 to 6", 1, 0.0),
+        ("9 to None", 1, 1.0),
+    ]
+    assert [(group.low, group.high) for group in found] == [wilson_interval(2, 2), wilson_interval(0, 1), wilson_interval(1, 1)]
+
+
+def test_words_without_sememes_count_in_the_share_of_each_example() -> None:
+    """Word 1 has sememes, word 0 has none; an example is a pair, and may be empty."""
+    pairs = [([1, 0], [0, 0]), ([0, 0, 1], [1]), ([], []), ([1], []), ([0], [1, 1, 1])]
+    texts = [text for pair in pairs for text in pair]
+    examples: Any = SimpleNamespace(
+        tokens=[word for text in texts for word in text], offsets=np.cumsum([0, *map(len, texts)]), num_texts=2
+    )
+    run: Any = SimpleNamespace(graph=SimpleNamespace(pooled_sets=lambda: (np.array([1, 0]), np.array([0, 2, 2]), None)))
+    found = _by_sememes(run, examples, np.ones(5, dtype=np.bool_))
+    assert [(group.name.partition(" of ")[0], group.examples) for group in found] == [
+        ("0 % to under 25 %", 1),
+        ("25 % to under 50 %", 1),
+        ("50 % to under 75 %", 1),
+        ("75 % to under 100 %", 1),
+        ("all words have sememes", 1),
+    ]
+    run.graph = None
+    assert _by_sememes(run, examples, np.ones(5, dtype=np.bool_)) == ()
+
+
+def test_two_runs_are_compared_example_by_example(runs: Path, examples: ExamplePlace) -> None:
     found = analyze_labels(runs / "cell", runs / "plain", contexts=3)
     assert found.comparison is not None
     counts = found.comparison
-    assert counts.both + counts.first + counts.second + counts.neither == 20
+    test, decode = examples.pairs.examples("test"), examples.pairs.vocabulary.decode
+    texts = [[decode(test.text(number, text).tolist()) for text in (0, 1)] for number in range(20)]
+    first, second = (
+        load_classifier(runs / name).probabilities(texts).argmax(axis=1) == test.labels for name in ("cell", "plain")
+    )
+    both, neither = int((first & second).sum()), int((~first & ~second).sum())
+    assert (counts.both, counts.neither) == (both, neither)
+    assert (counts.first, counts.second) == (int(first.sum()) - both, int(second.sum()) - both)
+    assert counts.p == sign_test(counts.first, counts.second)
     assert counts.both + counts.first == round(20 * found.runs[0].accuracy.accuracy)
     assert counts.both + counts.second == round(20 * found.runs[1].accuracy.accuracy)
     assert found.runs[1].no_sememes is not None

@@ -8,11 +8,13 @@ from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from sememekit.analysis import segmentation
 from sememekit.analysis.compare_runs import compare
 from sememekit.analysis.evaluate import evaluate
 from sememekit.analysis.evaluate_ppl import compare_ppl, evaluate_ppl
@@ -42,9 +44,9 @@ def characters(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return Place(folder, end_of_sentence=True, segmenter="characters", chunks=30, chunk_length=3)
 
 
-def trained(folder: Path, name: str, **task: object) -> Path:
+def trained(folder: Path, name: str, graph: Path | None = None, **task: object) -> Path:
     """A run on ``folder/data``."""
-    table = {
+    table: dict[str, Any] = {
         "data": {"path": str(folder / "data")},
         "task": {"name": "lattice", "embedding_size": 8, "sub_size": 6, "batch_size": 10, **task},
         "encoder": {"name": "lattice_lstm", "hidden_size": 10},
@@ -52,6 +54,8 @@ def trained(folder: Path, name: str, **task: object) -> Path:
         "schedule": {"epochs": 2},
         "run": {"threads": 1},
     }
+    if graph is not None:
+        table["graph"] = {"path": str(graph)}
     train(table, folder / name)
     return folder / name
 
@@ -63,7 +67,7 @@ def run(characters: Place) -> Path:
 
 @pytest.fixture(scope="module")
 def copies(characters: Place) -> Path:
-    return trained(characters.folder, "copies", longest_chunk=1, copies=2, sub_model=False, composition_size=0)
+    return trained(characters.folder, "copies", longest_chunk=2, copies=2, sub_model=False, composition_size=0)
 
 
 @pytest.fixture(scope="module")
@@ -220,6 +224,23 @@ def test_marks_that_are_given_are_words_of_every_segmentation(run: Path, tmp_pat
     assert given.rows[0].f1 >= found.rows[0].f1
 
 
+def test_only_given_marks_stand_apart_in_the_text_that_is_cut(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model here cuts at blanks alone, so each word of it is a blank that it was given."""
+    gold = tmp_path / "gold.txt"
+    gold.write_text("我 吃 １９９８ 。 ——\n买 ＷＴＯ 苹果 。\n", encoding="utf-8")
+    monkeypatch.setattr(segmentation, "segment_lines", lambda reader, lines, decoding: [line.split() for line in lines])
+    seen: list[tuple[str, int, int]] = []
+    found, given = (
+        evaluate_segmentation(run, gold, marks=name, progress=lambda *told: seen.append(told)).rows[0]
+        for name in ("found", "given")
+    )
+    assert (found.sentences, found.gold_words, found.words, found.right) == (2, 9, 2, 0)
+    assert (given.sentences, given.gold_words, given.words, given.right) == (2, 9, 8, 7)
+    assert seen == [("sentences", 1, 2), ("sentences", 2, 2)] * 2
+
+
 def test_what_cannot_be_judged_is_refused(run: Path, softmax: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty.txt"
     empty.write_text("\n \n", encoding="utf-8")
@@ -300,6 +321,58 @@ def test_an_edge_that_is_rare_with_and_without_the_end_mark_counts_both_together
     reading = Reading(("a", "b"), ("a", "b"), (False, False), posteriors, np.ones((3, 3), dtype=np.bool_), path, 1.0)
     found = {edge.text: edge.probability for edge in _edges(SimpleNamespace(word="".join), reading)}  # type: ignore[arg-type]
     assert found == pytest.approx({"a": 0.996, "ab": 0.008}), "'b' has 0.004 in all"
+
+
+def test_uses_of_an_embedding_are_those_of_each_sentence_alone(copies: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = open_reader(copies, "test").task
+    opened = Run.open(copies)
+    tokens, bounds = task.sentences(opened.data(), "test")
+    texts = [opened.vocabulary.decode(tokens[begin:end]) for begin, end in pairwise(bounds)]
+    for around in (1, 2, 6):
+        monkeypatch.setattr("sememekit.analysis.explanations.lattice._AROUND", around)
+        [report] = explain_embeddings(copies, ["吃"], split="test", contexts=99).words
+        wins: list[list[tuple[str, str, float]]] = [[], []]
+        shares = []
+        for text in texts:
+            for place in (place for place, word in enumerate(text) if word == "吃"):
+                alone = task.lattices([opened.vocabulary.encode(text)]).posteriors()[0, place, 0].double().numpy()
+                shares.append(alone / alone.sum())
+                winner = int(shares[-1].argmax())
+                before, after = text[max(0, place - around) : place], text[place + 1 : -1][:around]
+                wins[winner].append(("".join(before), "".join(after), float(shares[-1][winner])))
+        assert (report.word, report.occurrences) == ("吃", len(shares))
+        for number, use in enumerate(report.embeddings):
+            assert (use.number, use.sense, use.wins) == (number + 1, None, len(wins[number]))
+            assert use.mean == pytest.approx(np.mean(shares, axis=0)[number], abs=1e-6)
+            assert [(one.before, one.after) for one in use.contexts] == [own[:2] for own in wins[number]]
+            assert [one.probability for one in use.contexts] == pytest.approx([own[2] for own in wins[number]], abs=1e-6)
+    whole = report.embeddings
+    for few, use in zip(explain_embeddings(copies, ["吃"], split="test", contexts=3).words[0].embeddings, whole, strict=True):
+        last = use.wins - 1
+        assert few.contexts == tuple(use.contexts[place] for place in sorted({0, round(last / 2), last}) if use.wins)
+
+
+def test_embeddings_of_senses_have_the_labels_of_their_senses(characters: Place) -> None:
+    run = trained(characters.folder, "senses", characters.graph, senses=True, copies=2, longest_chunk=1)
+    opened = Run.open(run)
+    assert opened.graph is not None
+    eats, pear, half = explain_embeddings(run, ["吃", "梨", "电"], split="test").words
+    for found, number in ((eats, 2), (pear, 1)):
+        senses = opened.graph.entry(opened.vocabulary.id(found.word)).senses
+        assert [use.sense for use in found.embeddings] == [sense.label for sense in senses]
+        assert len(senses) == number
+    assert [use.sense for use in half.embeddings] == [None], "no lexicon has half a word"
+
+
+def test_six_tokens_are_shown_on_each_side_and_a_word_may_occur_nowhere(copies: Path, tmp_path: Path) -> None:
+    for split in ("train", "valid", "test"):
+        (tmp_path / f"{split}.txt").write_text("我人我人我人我人吃梨果梨果梨果梨果。\n" * 2, encoding="utf-8")
+    preprocess("plain", tmp_path, tmp_path / "data", PreprocessSettings(vocabulary=copies))
+    eats, absent = explain_embeddings(copies, ["吃", "电"], data=tmp_path / "data").words
+    shown = [context for use in eats.embeddings for context in use.contexts]
+    assert [(one.before, one.after) for one in shown] == [("我人我人我人", "梨果梨果梨果")] * 2
+    assert absent.occurrences == 0
+    assert [(use.wins, use.mean, use.contexts) for use in absent.embeddings] == [(0, 0.0, ())] * 2
 
 
 def test_embeddings_win_in_contexts_that_hold_the_word(copies: Path, run: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate import LabelMetrics, evaluate
+from sememekit.analysis.predict import predict
 from sememekit.analysis.scored_runs import label_signature
 from sememekit.commands._program import app
 from sememekit.data.prepared import PreparedData
@@ -128,6 +129,16 @@ def test_the_command(pairs: tuple[Path, ExamplePlace]) -> None:
         )
     told = refusal("predict", run, "--device", "cpu", stdin="xyz\tuvw\n")
     assert "stdin: the model knows none of the words, such as 'xyz uvw'; give text of the language of its data" in told
+
+
+def test_the_lines_of_a_file_are_read_in_blocks(pairs: tuple[Path, ExamplePlace], tmp_path: Path) -> None:
+    file = tmp_path / "pairs.tsv"
+    file.write_text("A man sleeps.\tThe man runs.\n" * 1030, encoding="utf-8")
+    found = predict(pairs[0], file)
+    rows = iter(found)
+    assert (next(rows).line, found.lines, found.header) == (1, 1024, False)
+    assert [row.line for row in rows] == [*range(2, 1031)]
+    assert found.lines == 1030
 
 
 def test_raw_texts_are_read_as_the_rows_of_a_file(tmp_path: Path) -> None:

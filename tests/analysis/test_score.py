@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from sememekit.analysis import score as score_module
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.analysis.score import ScoredToken, score
+from sememekit.analysis.senses.tagging import tag
 from sememekit.commands._program import app
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import RunWarning
@@ -103,6 +104,14 @@ def test_lines_are_independent_whatever_stands_beside_them(fixture: str, request
     for number in (1, 2, 3, 5, 85):
         alone = rows(run, [lines[number - 1]])
         assert nats([row for row in together if row.sentence == number]) == pytest.approx(nats(alone), abs=1e-5)
+
+
+def test_thirty_two_lines_are_read_before_the_first_row(sdlm: Path) -> None:
+    for read_rows in (score, tag):
+        lines = iter(["我 吃 梨 。"] * 100)
+        first = next(iter(read_rows(sdlm, lines)))
+        assert (first.sentence, first.token) == (1, "我")
+        assert len([*lines]) == 68, read_rows.__name__
 
 
 def test_a_long_line_is_read_in_pieces(sdlm: Path, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import shutil
@@ -14,11 +15,11 @@ import torch
 from typer.testing import CliRunner
 
 from sememekit.analysis.explanations.words import explain
-from sememekit.analysis.senses.evaluation import ORACLE, RANDOM, evaluate_senses
-from sememekit.analysis.senses.gold import matching_senses, read_gold
+from sememekit.analysis.senses.evaluation import FIRST, ORACLE, RANDOM, evaluate_senses
+from sememekit.analysis.senses.gold import GoldTarget, matching_senses, read_gold
 from sememekit.analysis.senses.inventory import SMOOTHING, SenseInventory, inventory_of
 from sememekit.analysis.senses.tagger import FOLLOWING, LineReader, SenseTagger
-from sememekit.analysis.senses.tagging import FILE, header_of
+from sememekit.analysis.senses.tagging import FILE, Measurement, header_of
 from sememekit.commands._program import app
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.jobs.train import train
@@ -60,15 +61,32 @@ def gold_file(folder: Path, text: str = TABLE) -> Path:
     return file
 
 
-@pytest.mark.parametrize("text", [TABLE, LINES, CONLLU], ids=["table", "sememewsd", "conllu"])
-def test_every_format_names_the_same_target(tmp_path: Path, text: str) -> None:
-    found = [target for target in read_gold(gold_file(tmp_path, text)) if target.sense == FRUIT]
-    assert [(target.words[:3], target.word, target.position) for target in found] == [(("我", "吃", "苹果"), "苹果", 2)]
+APPLE = ("我", "吃", "苹果", "。")
+BARE = "{{'context': ['我', '<target>'], 'target_word': '吃', 'target_position': {place}, 'sense': {{'受'}}}}\n"
+FORMATS = {
+    "table": (TABLE, [GoldTarget(2, APPLE, 2, "苹果", FRUIT), GoldTarget(3, ("我", "买", "苹果", "。"), 2, "苹果", 2)]),
+    "sememewsd": (
+        LINES + "\n" + "".join(BARE.format(place=place) for place in (1, 2, -1)) + BARE.replace("'我', ", "").format(place=0),
+        [
+            GoldTarget(1, APPLE, 2, "苹果", FRUIT),
+            GoldTarget(3, ("我", "吃"), 1, "吃", frozenset({"受"})),
+            GoldTarget(4, ("我", "<target>"), 2, "吃", frozenset({"受"})),
+            GoldTarget(5, ("我", "<target>"), -1, "吃", frozenset({"受"})),
+            GoldTarget(6, ("吃",), 0, "吃", frozenset({"受"})),
+        ],
+    ),
+    "conllu": (
+        CONLLU + "1\t梨" + "\t_" * 7 + "\tSense=1",
+        [GoldTarget(4, APPLE[:3], 1, "吃", 2), GoldTarget(5, APPLE[:3], 2, "苹果", FRUIT), GoldTarget(7, ("梨",), 0, "梨", 1)],
+    ),
+}
 
 
-def test_a_sense_may_be_a_number(tmp_path: Path) -> None:
-    assert [target.sense for target in read_gold(gold_file(tmp_path, CONLLU))] == [2, FRUIT]
-    assert [target.sense for target in read_gold(gold_file(tmp_path))] == [FRUIT, 2]
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_read_whole(tmp_path: Path, name: str) -> None:
+    """Lines from 1; positions from 0, also those that a sentence does not have; senses as sememes or numbers."""
+    text, expected = FORMATS[name]
+    assert read_gold(gold_file(tmp_path, text)) == expected
 
 
 @pytest.mark.parametrize(
@@ -195,7 +213,9 @@ def test_nats_are_those_of_score(place: Place) -> None:
 
 def test_scores_against_a_plain_count(place: Place, tmp_path: Path) -> None:
     text = TABLE + "我 买 苹果 。\t苹果\t3\t电脑 品牌\n人 吃 梨 。\t吃\t2\t受\n"
-    report = evaluate_senses(place.folder / "sdlm", gold_file(tmp_path, text))
+    seen: list[tuple[str, int, int]] = []
+    report = evaluate_senses(place.folder / "sdlm", gold_file(tmp_path, text), progress=lambda *told: seen.append(told))
+    assert seen == [("senses", done, 4) for done in (1, 2, 3, 4)]
     rows = {row.name: row for row in report.rows}
     assert report.targets == 4
     assert rows[RANDOM].micro.value == pytest.approx((1 / 3 * 3 + 1 / 2) / 4)
@@ -209,7 +229,14 @@ def test_scores_against_a_plain_count(place: Place, tmp_path: Path) -> None:
         names = inventory_of(run).names(line.ids[target.position])
         right += int(word.log_probabilities("combined").argmax()) in matching_senses(target.sense, names)
     assert rows["combined"].micro.value == pytest.approx(right / 4)
-    assert {word.word: word.senses for word in report.words} == {"苹果": 3, "吃": 2}
+    assert [(word.word, word.senses, word.targets) for word in report.words] == [("苹果", 3, 3), ("吃", 2, 1)]
+    for number, exact in ((0, {RANDOM: 1 / 3, FIRST: 1 / 3, ORACLE: 2 / 3}), (1, {RANDOM: 1 / 2, FIRST: 0.0, ORACLE: 1.0})):
+        assert {name: report.words[number].accuracy[name] for name in exact} == pytest.approx(exact)
+    for name, row in rows.items():
+        first, second = (word.accuracy[name] for word in report.words)
+        assert row.micro.value == pytest.approx((3 * first + second) / 4)
+        assert row.macro.value == pytest.approx((first + second) / 2)
+        assert row.above_random.value == pytest.approx(row.micro.value - rows[RANDOM].micro.value)
 
 
 def test_what_cannot_be_scored_is_counted_by_cause(place: Place, tmp_path: Path) -> None:
@@ -246,10 +273,24 @@ def test_a_run_without_senses_needs_a_source(place: Place, tmp_path: Path) -> No
 def test_a_measurement_is_found_for_these_weights_and_this_method_alone(place: Place, tmp_path: Path) -> None:
     run = Path(shutil.copytree(place.folder / "sdlm", tmp_path / "run", ignore=shutil.ignore_patterns(FILE)))
     assert header_of(Run.open(run), "combined", ()).measured == ()
+    gold = gold_file(tmp_path, TABLE + "人 吃 梨 。\t吃\t2\t受\n我 买 苹果 。\t苹果\t3\t3\n")
     for _ in range(2):
-        assert evaluate_senses(run, gold_file(tmp_path)).stored
+        report = evaluate_senses(run, gold)
+        assert report.stored
     [found] = header_of(Run.open(run), "combined", ()).measured
-    assert found.targets == 2
+    assert found == Measurement(
+        weights=Run.open(run).weights_sha256,
+        method="combined",
+        sources=(),
+        gold="gold.txt",
+        gold_sha256=hashlib.sha256(gold.read_bytes()).hexdigest(),
+        targets=4,
+        micro=report.rows[0].micro,
+        macro=report.rows[0].macro,
+    )
+    assert report.rows[0].macro not in (report.rows[0].micro, report.rows[1].macro)
+    own, macro = report.rows[0].micro.value, report.rows[0].macro.value
+    assert found.sentence == f"{100 * own:.1f} % micro, {100 * macro:.1f} % macro of 4 words in gold.txt"
     assert header_of(Run.open(run), "share", ()).measured == header_of(Run.open(run), "combined", ("open",)).measured == ()
     (run / FILE).write_text("{}", encoding="utf-8")
     with pytest.raises(CheckpointError, match="eval RUN --senses"):

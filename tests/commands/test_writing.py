@@ -41,8 +41,12 @@ def failure(*arguments: object) -> str:
     return result.stderr
 
 
-def test_eval_gives_scores_with_signature_and_interval(headlines: Path, tmp_path: Path) -> None:
-    report = evaluate(headlines, texts=tmp_path / "texts.jsonl").model_dump()
+def test_eval_gives_scores_with_signature_and_interval(headlines: Path, pairs: PairPlace, tmp_path: Path) -> None:
+    seen: list[tuple[str, int, int]] = []
+    report = evaluate(headlines, texts=tmp_path / "texts.jsonl", progress=lambda *told: seen.append(told)).model_dump()
+    assert {(stage, total) for stage, _, total in seen} == {("texts", 15)}
+    assert [done for _, done, _ in seen] == sorted({done for _, done, _ in seen})
+    assert seen[-1][1] == 15
     assert report["rougeL"] == 1.0
     assert report["checkpoint_by"] == "rouge"
     (scores,) = report["scores"]
@@ -56,6 +60,10 @@ def test_eval_gives_scores_with_signature_and_interval(headlines: Path, tmp_path
     rows = [json.loads(line) for line in (tmp_path / "texts.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(rows) == report["examples"] == 15
     assert all(row["texts"] == row["references"] for row in rows)
+    examples, decode = pairs.pairs.examples("test"), pairs.pairs.vocabulary.decode
+    texts = [[" ".join(decode(examples.text(number, side).tolist())) for side in (0, 1)] for number in range(15)]
+    assert [[row["source"], *row["texts"]] for row in rows] == texts
+    assert (report["words"], report["unknown"]) == (sum(len(target.split()) for _, target in texts) / 15, 0.0)
     named = dict(part.split(":", 1) for part in report["signature"].split("|"))
     assert named["references"] == digest_of([row["references"] for row in rows])
     assert "text" not in named, "ids are of a vocabulary, and scores are not"
@@ -63,6 +71,15 @@ def test_eval_gives_scores_with_signature_and_interval(headlines: Path, tmp_path
     assert narrow["words"] == 1.0
     assert narrow["rougeL"] < 1.0
     assert narrow["perplexity"] == report["perplexity"]
+
+
+def test_a_file_of_another_kind_is_refused_before_texts_are_searched(headlines: Path, tmp_path: Path) -> None:
+    seen: list[tuple[str, int, int]] = []
+    (tmp_path / "notes.txt").write_text("mine\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"notes\.txt is there already and is not .*, so it is not replaced"):
+        evaluate(headlines, texts=tmp_path / "notes.txt", progress=lambda *told: seen.append(told))
+    assert seen == []
+    assert (tmp_path / "notes.txt").read_text(encoding="utf-8") == "mine\n"
 
 
 def test_dialogue_is_measured_by_the_best_five_of_ten(pairs: PairPlace, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import torch
 from typer.testing import CliRunner
 
 from sememekit.analysis.evaluate_ppl import compare_ppl, evaluate_ppl
-from sememekit.analysis.extended_words import compare_extended
+from sememekit.analysis.extended_words import _row, _spelling, compare_extended
 from sememekit.commands._program import app
 from sememekit.data.prepared import HELD_OUT, PreparedData
 from sememekit.decoders import DECODERS
@@ -26,6 +26,7 @@ from sememekit.runs.start_from import table_of_run
 from sememekit.runs.word_fit import WordFit
 from sememekit.sememes.graph import SememeGraph, SenseEntry, WordEntry
 from sememekit.tasks.language_model import LanguageModel
+from sememekit.text.vocabulary import Vocabulary
 from tests.small_run import Place
 
 WORDS = "word\tsememes\tcount\n香蕉\t水果 植物\t1\n香蕉\t食品\t\n手机\t电脑\t\n"
@@ -257,6 +258,25 @@ def test_before_and_after_on_one_text(some: Place, sdlm_run: Path, words: Path, 
     lost = 18 * np.log(share) + 9 * np.log(1 - 2 * share)  # of 27 unknown words 18 are new ones
     assert int(unknown.sum()) == 27
     assert equal.perplexity == pytest.approx(np.exp((float(nats.sum()) - lost) / len(nats)))
+    spelling = _spelling(before.vocabulary)
+    uneven = sum(map(spelling, ("香蕉", "手机"))) / 2 - np.log(np.exp([*map(spelling, ("香蕉", "手机"))]).mean())
+    assert spelled.new == pytest.approx(equal.new * np.exp(-uneven))
+    later = Run.open(tmp_path / "out")
+    new = later.vocabulary.encode(["香蕉", "手机"])
+    assert isinstance(later.task, LanguageModel)
+    seen = list(later.task.score(later.data(tmp_path / "data").tokens("test")))
+    targets = torch.cat([one.targets[one.mask] for one in seen])
+    is_new = torch.isin(targets, torch.from_numpy(new))
+    with torch.no_grad():
+        then, now = (
+            model.decoder.log_probs(torch.cat([one.hidden[one.mask] for one in read])[is_new])
+            for model, read in ((task, chunks), (later.task, seen))
+        )
+    own = then[:, [before.vocabulary.id("<unk>")]] + np.log(share)
+    assert equal.reciprocal_rank == pytest.approx(float((1 / ((then > own).sum(dim=1) + 1.5)).mean()))
+    own = now.gather(1, targets[is_new][:, None])
+    assert after.reciprocal_rank == pytest.approx(float((1 / ((now > own).sum(dim=1) + 1.0)).mean()))
+    assert after.reciprocal_rank_among_new == pytest.approx(float((1 / ((now[:, new] > own).sum(dim=1) + 1.0)).mean()))
     assert after.perplexity is not None
     assert np.log(after.perplexity) * len(nats) == pytest.approx(
         np.log(after.new or 0) * 18 + np.log(after.others or 0) * (len(nats) - 18)
@@ -270,6 +290,32 @@ def test_before_and_after_on_one_text(some: Place, sdlm_run: Path, words: Path, 
         compare_ppl([before, Run.open(tmp_path / "out")])
     with pytest.raises(DataError, match="give the run that was extended"):
         compare_extended(tmp_path / "out", [tmp_path / "out"], tmp_path / "data")
+
+
+def test_a_spelling_has_the_mean_over_its_characters_and_its_end() -> None:
+    """Three orders, each smoothed with the one below as one more occurrence; the lowest with four kinds: a, b, end, any other.
+
+    By hand: "aa" and "ab" have a three times, b once and an end twice; special tokens are no words."""
+    log_probability = _spelling(Vocabulary(["<unk>", "ab", "aa"], [9, 5, 1]))
+    first = ((3 + 1 / 4) / 7 + 2) / 3  # a begins a word
+    first = (first + 2) / 3
+    end = (((2 + 1 / 4) / 7 + 1) / 4 + 0) / 3  # after the a of a word of one character
+    assert log_probability("a") == pytest.approx((np.log(first) + np.log(end)) / 2)
+    second = (((1 + 1 / 4) / 7 + 1) / 4 + 1) / 3
+    end = (((2 + 1 / 4) / 7 + 1) / 2 + 1) / 2
+    assert log_probability("ab") == pytest.approx((np.log(first) + np.log(second) + np.log(end)) / 3)
+    other, end = 1 / 4 / 7 / 3 / 3, (2 + 1 / 4) / 7
+    assert log_probability("c") == pytest.approx((np.log(other) + np.log(end)) / 2)
+
+
+def test_a_row_has_no_figure_of_words_that_do_not_occur() -> None:
+    is_new, ranks = np.array([True, False, True]), np.array([1.0, 4.0])
+    row = _row("both", np.log([2.0, 8.0, 4.0]), is_new, ranks, np.array([2.0, 2.0]))
+    assert row.name == "both"
+    assert (row.perplexity, row.new, row.others) == pytest.approx((4, 8**0.5, 8))
+    assert (row.reciprocal_rank, row.reciprocal_rank_among_new) == (0.625, 0.5)
+    row = _row("none", np.log([2.0]), np.array([False]), ranks[:0], ranks[:0])
+    assert (row.new, row.others, row.reciprocal_rank, row.reciprocal_rank_among_new) == (None, pytest.approx(2), None, None)
 
 
 def test_on_the_command_line(sdlm_run: Path, words: Path, tmp_path: Path) -> None:

@@ -51,13 +51,28 @@ def test_score_and_explain(run: Path) -> None:
     assert [word.read_as for word in explain(run, APART).context] == READ
 
 
+@pytest.mark.parametrize(
+    ("context", "cut"),
+    [(APART, False), ("人们 买 了 梨", False), ("人们买 了 梨", True), ("１月 人们买", True)],
+    ids=["known words", "one that the lexicon leaves whole", "two in one", "two in one at the end"],
+)
+def test_explain_says_by_whom_the_words_were_cut(run: Path, context: str, cut: bool) -> None:
+    """Words outside the vocabulary are cut by the lexicon of the month; a month whose words were apart has none."""
+    cut = cut and Run.open(run).signature.options["segmenter"] == "fmm"
+    found = explain(run, context)
+    assert [word.word for word in found.context] == (context.replace("人们买", "人们 买") if cut else context).split()
+    assert found.segmentation == ("blanks, and words outside the lexicon as in the training text" if cut else "blanks")
+
+
 def test_text_without_blanks(run: Path) -> None:
     bare = APART.replace(" ", "")
     if Run.open(run).signature.options["segmenter"] == "none":  # blanks cut its data, and nothing here cuts as they did
         with pytest.raises(DataError, match=r"explain: Chinese without blanks, such as .* cut it first: sememekit segment"):
             explain(run, bare)
     else:
-        assert [word.read_as for word in explain(run, bare).context] == READ
+        found = explain(run, bare)
+        assert [word.read_as for word in found.context] == READ
+        assert found.segmentation == "the segmenter of the training data"
         assert [row.read_as for row in score(run, [bare], segment=True)] == READ
 
 
