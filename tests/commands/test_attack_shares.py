@@ -1,0 +1,111 @@
+"""An attack divided among processes: the shares, the progress, the counted queries, and a stop; processes are played."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sememekit.errors import DataError
+from sememekit.jobs import attack as module
+from sememekit.jobs.attack import Share, run_on_engine
+
+
+@pytest.mark.parametrize(
+    ("left", "workers", "most", "shares"),
+    [
+        (7, 3, 32, [3, 3, 1]),
+        (7, 2, 32, [4, 3]),
+        (7, 2, 3, [3, 3, 1]),
+        (7, 9, 32, [1] * 7),
+        (0, 2, 32, []),
+    ],
+)
+@pytest.mark.parametrize("lost", [0, 1])
+def test_examples_are_divided_and_their_queries_are_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: int, workers: int, most: int, shares: list[int], lost: int
+) -> None:
+    """Three examples were finished before. A share that does not return all its results was stopped."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(module, "_EXAMPLES", most)
+    told: list[tuple[Any, ...]] = []
+    tasks: list[Share] = []
+    folder = Path("attack", ".parts")
+    asked = lost > 0
+    finished: list[bool] = []
+    victim = SimpleNamespace(texts_asked=100, calls=10)
+
+    def play(work: Any, given: list[Share], look: Callable[[], None]) -> Iterator[tuple[int, tuple[int, int]]]:
+        assert work == Share.run
+        tasks.extend(given)
+        look()
+        assert (folder / "stop").exists() == asked
+        for number, task in enumerate(given):
+            task.path.write_bytes(b"{}\n" * len(task.numbers))
+            yield number, (5, 1)
+        look()
+
+    def open_engine(*given: Any) -> Any:
+        assert given == ("slurm", workers, folder)
+        return nullcontext(SimpleNamespace(map=play))
+
+    monkeypatch.setattr(module, "open_engine", open_engine)
+    monkeypatch.setattr(module, "gather", lambda begun: left - lost)
+    folder.parent.mkdir()
+    begun: Any = SimpleNamespace(
+        folder=SimpleNamespace(path=folder.parent, finish=lambda: finished.append(True)),
+        left=lambda: [SimpleNamespace(index=20 + number) for number in range(left)],
+        parts=SimpleNamespace(
+            chosen=range(3 + left), data=SimpleNamespace(sha256="0a1b"), named=SimpleNamespace(victim=victim)
+        ),
+    )
+    call: Any = "the call"
+    stopped = run_on_engine(begun, call, "slurm", workers, lambda: asked, lambda *one: told.append(one))
+    assert [len(task.numbers) for task in tasks] == shares
+    assert [number for task in tasks for number in task.numbers] == [*range(20, 20 + left)]
+    first = [sum(shares[:number]) for number in range(len(shares))]
+    assert [task.path for task in tasks] == [tmp_path / folder / f"{number}.jsonl" for number in first]
+    assert {task[:2] for task in tasks} <= {("the call", "0a1b")}
+    assert told == [("examples", done, 3 + left) for done in (3, 3 + left, 3 + left - lost)]
+    assert (victim.texts_asked, victim.calls) == (100 + 5 * len(shares), 10 + len(shares))
+    assert (stopped, finished) == (lost > 0, [] if lost else [True])
+
+
+def test_a_share_attacks_what_its_file_lacks_and_counts_its_own_queries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    victim = SimpleNamespace(texts_asked=100, calls=10)
+    attacked: list[Any] = []
+
+    def run(left: list[Any], stop: Callable[[], bool]) -> Iterator[str]:
+        for example in left:
+            attacked.append((example.index, stop()))
+            victim.texts_asked += 3
+            victim.calls += 1
+            (tmp_path / "stop").touch()
+            print("a victim that prints")
+            yield f"result {example.index}"
+
+    opened = SimpleNamespace(
+        data=SimpleNamespace(sha256="0a1b"),
+        engine=SimpleNamespace(victim=victim, run=run),
+        chosen=[SimpleNamespace(index=number) for number in range(9)],
+    )
+    written: list[tuple[Any, ...]] = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(module, "_opened", lambda call: opened)
+    monkeypatch.setattr(module, "whole_results", lambda path: {4: "a result"})
+    monkeypatch.setattr(module, "append_result", lambda *given: written.append(given))
+    (tmp_path / "there").mkdir()
+    call: Any = SimpleNamespace(folder=str(tmp_path / "there"), data="data.tsv")
+    share = Share(call, "0a1b", (2, 4, 5), tmp_path / "2.jsonl")
+    assert share.run() == (6, 2)
+    assert attacked == [(2, False), (5, True)]
+    assert written == [(share.path, "result 2"), (share.path, "result 5")]
+    assert Path.cwd() == tmp_path / "there"
+    with pytest.raises(DataError, match=r"data\.tsv: changed while the attack ran"):
+        share._replace(sha256="2c3d").run()
