@@ -1,7 +1,8 @@
-"""An attack divided among processes: the shares, the progress, the counted queries, and a stop; processes are played."""
+"""The call of an attack, and its examples divided among processes, which are played: shares, progress, queries, and a stop."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -10,9 +11,13 @@ from typing import Any
 
 import pytest
 
-from sememekit.errors import DataError
+from sememekit import signals
+from sememekit.config import trusted_code
+from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.jobs import attack as module
 from sememekit.jobs.attack import Share, run_on_engine
+from sememekit.signals import StopRequest
+from tests.commands import attacks
 
 
 @pytest.mark.parametrize(
@@ -109,3 +114,112 @@ def test_a_share_attacks_what_its_file_lacks_and_counts_its_own_queries(
     assert Path.cwd() == tmp_path / "there"
     with pytest.raises(DataError, match=r"data\.tsv: changed while the attack ran"):
         share._replace(sha256="2c3d").run()
+
+
+class CalledError(Exception):
+    """An attack would begin now."""
+
+
+def begins(*given: Any, **more: Any) -> Any:
+    raise CalledError
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"engine": "none"}, "engine 'none'"),
+        ({"out": "taken"}, "taken"),
+        ({"data": "absent.tsv"}, "absent.tsv"),
+        ({"data": None}, "attack needs a victim and --data FILE"),
+        ({"victim": None}, "attack needs a victim and --data FILE"),
+        ({"out": None}, "attack needs --out DIR"),
+        ({"table": {"constraints": {"perplexity": {"most": 2.0}}}}, "needs a language model: .* --lm RUN"),
+    ],
+)
+def test_what_is_wrong_is_told_before_the_victim_is_opened(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(module, "open_victim", begins)
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "file").touch()
+    whole: dict[str, Any] = {"victim": attacks.VICTIM, "data": files["data"], "out": "out", "table": attacks.table_of(files)}
+    with pytest.raises(CalledError):
+        module.attack(**{**whole, "out": tmp_path / "out"})
+    whole |= {**given, "table": {**whole["table"], **given.get("table", {})}}
+    places = {key: None if whole[key] is None else tmp_path / whole[key] for key in ("data", "out")}
+    with pytest.raises((ConfigError, DataError, CheckpointError), match=message):
+        module.attack(**{**whole, **places})
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "changed"),
+    [
+        ({}, {}),
+        ({"victim": "other:function", "labels": ["c"]}, {"victim": "other:function", "labels": ("c",)}),
+        ({"victim": "runs/one"}, {"victim": "runs/one", "labels": ()}),
+        ({"data": Path("other.tsv"), "language_model": Path("runs/lm2")}, {"data": "other.tsv", "language_model": "runs/lm2"}),
+        ({"table": {"goal": {"name": "c"}}}, {"table": '{"attack": {"seed": 2}, "goal": {"name": "c"}}'}),
+        (
+            {"logits": False, "which": "last", "device": "cpu", "trust_code": True},
+            {"which": "last", "device": "cpu", "trust": True},
+        ),
+    ],
+)
+def test_a_resumed_attack_takes_from_its_folder_what_is_not_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], changed: dict[str, Any]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    identity = {
+        "victim": {"name": "module:function", "labels": ["a", "b"], "logits": True},
+        "data": {"path": "data.tsv"},
+        "plan": {"attack": {"seed": 2}, "goal": {"name": "g"}},
+        "language_model": {"run": "runs/lm"},
+    }
+    named: list[Any] = []
+    folder = SimpleNamespace(identity=identity, refuse_code=lambda names, trust: named.append((list(names), trust)))
+    calls: list[dict[str, Any]] = []
+
+    def call(**more: Any) -> None:
+        calls.append(more)
+        raise CalledError
+
+    monkeypatch.setattr(module, "AttackFolder", SimpleNamespace(open=lambda out: folder))
+    monkeypatch.setattr(module, "read_attack_plan", lambda table, where: SimpleNamespace(table=lambda: table))
+    monkeypatch.setattr(module, "AttackCall", call)
+    with pytest.raises(CalledError):
+        module.attack(out=tmp_path, resume=True, **given)
+    assert calls == [
+        {
+            "victim": "module:function",
+            "data": "data.tsv",
+            "table": '{"attack": {"seed": 2}, "goal": {"name": "g"}}',
+            "labels": ("a", "b"),
+            "logits": True,
+            "language_model": "runs/lm",
+            "which": "best",
+            "device": "auto",
+            "trust": False,
+            "trusted": trusted_code(),
+            "folder": str(tmp_path),
+            **changed,
+        }
+    ]
+    assert [trust for _, trust in named] == [given.get("trust_code", False)]
+
+
+def test_once_an_attack_is_stopped_further_signals_are_ignored(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signals, "SAME_SIGNAL", -1.0)
+    asked = StopRequest()
+    began = time.perf_counter()
+    report = attacks.run(files, tmp_path / "whole", asked_to_stop=asked)
+    assert not report.stopped
+    assert 0 < report.seconds < time.perf_counter() - began
+    asked.note()
+    assert asked.note(), "a second signal acts"
+    assert attacks.run(files, tmp_path / "stopped", asked_to_stop=asked).stopped
+    assert not asked.note()
+    assert [(tmp_path / name / "report.html").exists() for name in ("whole", "stopped")] == [True, False]

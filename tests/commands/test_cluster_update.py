@@ -271,6 +271,21 @@ def test_a_longer_schedule_is_put_back_after_the_m_step(organized_copy: Path, st
     assert (report.epochs_trained, report.stopped) == (1 if stops else 2, stops)
 
 
+def test_a_killed_m_step_in_a_new_folder_ends_with_its_epochs_when_it_is_resumed(organized_copy: Path, tmp_path: Path) -> None:
+    """Without an M-step the schedule of the new run is that of the old one."""
+    folder = RunFolder.open(organized_copy)
+    folder.replace_plan({**folder.plan, "schedule": {**folder.plan["schedule"], "epochs": 9}})
+
+    def kill(report: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cluster_update(organized_copy, epochs=2, out=tmp_path / "killed", on_report=kill)
+    cluster_update(organized_copy, out=tmp_path / "new")
+    epochs = [RunFolder.open(tmp_path / name).plan["schedule"]["epochs"] for name in ("killed", "new")]
+    assert epochs == [4, 9]
+
+
 def test_the_best_value_is_of_the_validation_split_whatever_was_measured(organized_copy: Path, tmp_path: Path) -> None:
     report = cluster_update(organized_copy, split="test", out=tmp_path / "new")
     state = RunFolder.open(tmp_path / "new").load("best", with_trainer=True).trainer
