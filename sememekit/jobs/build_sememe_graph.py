@@ -11,6 +11,8 @@ from sememekit.sememes import SememeGraph, Side, build_graph, graph_statistics, 
 from sememekit.sememes.statistics import GraphReport, LexiconUse, source_remarks
 from sememekit.text.scripts import traditional_hint
 
+LEAST_COVERAGE = 0.2  # token coverage below which a lexicon is probably of another language
+
 
 def build_sememe_graph(
     sources: Sequence[str] | str,
@@ -53,7 +55,7 @@ def build_sememe_graph(
             warn(f"{out} is replaced; it was a graph of {was}")
     graph.save(out)
     statistics = graph_statistics(graph, vocabulary.counts)
-    if statistics.lexicon_coverage < 0.2:  # the lexicon is probably of another language
+    if statistics.lexicon_coverage < LEAST_COVERAGE:
         warn(
             f"only {percent(statistics.lexicon_coverage)} of the tokens are in {' or '.join(sources)}: see that the "
             "lexicon is of the language of the text, and that the text is cut into its words"

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 STUDY: Final = "study.db"
 _STARTUP: Final = 4  # first trials, which are random and never pruned
-_WARM_UP: Final = 1  # epochs of a trial in which it is not pruned
 
 
 class TrialReport(Record):
@@ -99,7 +98,7 @@ class Study:
         self._spent: dict[str, float] = {}
         with warnings.catch_warnings(), stored_in(out / STUDY):
             warnings.simplefilter("ignore")
-            pruner = self.optuna.pruners.MedianPruner(n_startup_trials=_STARTUP, n_warmup_steps=_WARM_UP)
+            pruner = self.optuna.pruners.MedianPruner(n_startup_trials=_STARTUP)
             self.study = self.optuna.create_study(
                 storage=f"sqlite:///{(out / STUDY).absolute()}", study_name="sweep", pruner=pruner, load_if_exists=True
             )

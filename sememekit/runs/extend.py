@@ -92,7 +92,7 @@ def extend(
     no counts. ``data``: the prepared data of its training, if they were moved.
 
     Raises ConfigError: the run has no ``<unk>``, no word vectors in its output layer, or none at all. Raises DataError: words
-    that cannot be added, counts above that of ``<unk>``, or no data. Raises CheckpointError: no run, or ``out`` is taken."""
+    that cannot be added, more counts than ``<unk>`` has, or no data. Raises CheckpointError: no run, or ``out`` is taken."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise CheckpointError(f"{out} exists already; choose another --out, or delete it first")
     if not 0.0 < prior < 1.0:

@@ -126,7 +126,7 @@ def test_groups_share_out_the_whole(sdlm: Path, by: str) -> None:
 
 @pytest.mark.parametrize("most", [13, 14])
 def test_bins_of_sememes_begin_with_their_lower_bound(most: int) -> None:
-    """The word of the number n has one sense of n sememes; the last one has two, of 1 and 2. The first bins are those of Gu
+    """The word of the number n has one sense of n sememes; the last one has two, of 1 and 2. The first bins are from Gu
     et al. 2018, and a row for all above is there if a word is."""
     entries = [WordEntry(str(size), "own", (SenseEntry(tuple(map(str, range(size))), ""),)) for size in range(1, most + 1)]
     entries.append(WordEntry("two", "own", (SenseEntry(("0",), "a"), SenseEntry(("0", "1"), "b"))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,39 @@ def test_sememes_that_no_other_source_has_are_told_with_the_nearest(prepared: Pa
     assert any("mine.tsv: 1 of its 2 sememes are in no other source" in one and "水果们 (near: 水果)" in one for one in found)
     mine.write_text("苹果\t水果 食品\n", encoding="utf-8")
     build_sememe_graph([f"table:{mine}", f"table:{other}"], prepared, tmp_path / "again.json")
+
+
+@pytest.mark.parametrize(("count", "drop_edges", "told"), [(1, 0.0, 0), (2, 0.0, 1), (2, 0.5, 0)])
+def test_sources_are_compared_if_there_are_two_and_no_edge_was_dropped(
+    prepared: Path,
+    sources: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    count: int,
+    drop_edges: float,
+    told: int,
+) -> None:
+    compared: list[list[bool]] = []
+
+    def remarks(uses: object, lexicons: object, by_hand: list[bool]) -> list[str]:
+        compared.append(by_hand)
+        return ["a remark"]
+
+    monkeypatch.setattr("sememekit.jobs.build_sememe_graph.source_remarks", remarks)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        build_sememe_graph(sources[:count], prepared, tmp_path / "graph.json", drop_edges=drop_edges)
+    assert [str(one.message) for one in found] == ["a remark"] * told
+    assert compared == [[False, True]] * told, "sememes of a list are typed by hand"
+
+
+def test_a_lexicon_of_just_enough_tokens_is_of_the_language(
+    prepared: Path, sources: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    coverage = build_sememe_graph(sources, prepared, tmp_path / "graph.json").statistics.lexicon_coverage
+    monkeypatch.setattr("sememekit.jobs.build_sememe_graph.LEAST_COVERAGE", coverage)
+    build_sememe_graph(sources, prepared, tmp_path / "graph.json")
+    assert not recwarn.list
 
 
 def test_traditional_characters_are_told(tmp_path: Path) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import signal
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -13,7 +16,7 @@ import torch
 from sememekit.analysis.evaluate import evaluate
 from sememekit.commands._options import WhichName
 from sememekit.errors import CheckpointError, ConfigError
-from sememekit.jobs.cluster_update import cluster_update
+from sememekit.jobs.cluster_update import _opened, cluster_update, training_state
 from sememekit.jobs.train import train
 from sememekit.reports.run import report
 from sememekit.runs.augment import FILE as AUGMENT_FILE
@@ -21,6 +24,7 @@ from sememekit.runs.run import Run
 from sememekit.training import EpochReport, RunFolder
 from sememekit.training.manifest import write_run_manifest
 from sememekit.training.snapshots import step_of
+from sememekit.training.trainer import epoch_seed
 
 
 def test_an_update_in_place_is_the_run_with_other_clusters(organized_copy: Path) -> None:
@@ -222,3 +226,109 @@ def test_a_killed_copy_is_no_run_and_can_be_made_again(
     kept = {path.name for path in organized_copy.iterdir() if path.is_file()} - {"report.html"}
     assert {path.name for path in (tmp_path / "second").iterdir() if path.is_file()} == kept
     assert (tmp_path / "second" / AUGMENT_FILE).read_text() == "{}\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"epochs": -1}, "--epochs -1 is below 0; give 0 or more"),
+        ({"running_passes": -2}, "--running-passes -2 is below 0; give 0 or more"),
+        ({"running_passes": -1, "epochs": -1}, "--running-passes -1 is below 0; give 0 or more"),
+    ],
+)
+def test_numbers_below_zero_are_refused(organized_copy: Path, given: dict[str, int], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        cluster_update(organized_copy, **given)  # type: ignore[arg-type]
+
+
+def test_a_new_run_is_written_to_an_empty_folder_alone(organized_copy: Path, tmp_path: Path) -> None:
+    for name in ("empty", "full"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "full" / "file").touch()
+    options: dict[str, Any] = {"which": "best", "device": "cpu", "dtype": None}
+    for out in (None, tmp_path / "absent", tmp_path / "empty"):
+        assert _opened(organized_copy, 0, 0, out, **options)[0].folder.path == organized_copy
+    for out in (tmp_path / "full", tmp_path / "full" / "file"):
+        with pytest.raises(ConfigError, match=f"cluster-update: {out} exists already; choose another --out"):
+            _opened(organized_copy, 0, 0, out, **options)
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_a_longer_schedule_is_put_back_after_the_m_step(organized_copy: Path, stops: bool) -> None:
+    """If a signal stopped it, the run ends with the M-step when it continues. The run uses the given device."""
+    folder = RunFolder.open(organized_copy)
+    schedule = {**folder.plan["schedule"], "epochs": 9}
+    folder.replace_plan({**folder.plan, "schedule": schedule, "run": {**folder.plan["run"], "device": "auto"}})
+
+    def on_report(report: object) -> None:
+        if stops and isinstance(report, EpochReport):
+            signal.raise_signal(signal.SIGTERM)
+
+    report = cluster_update(organized_copy, epochs=2, device="cpu", on_report=on_report)
+    plan = RunFolder.open(organized_copy).plan
+    assert (plan["schedule"]["epochs"], plan["run"]["device"]) == (4 if stops else 9, "cpu")
+    assert (report.epochs_trained, report.stopped) == (1 if stops else 2, stops)
+
+
+def test_a_killed_m_step_in_a_new_folder_ends_with_its_epochs_when_it_is_resumed(organized_copy: Path, tmp_path: Path) -> None:
+    """Without an M-step the new run has the schedule of the old one."""
+    folder = RunFolder.open(organized_copy)
+    folder.replace_plan({**folder.plan, "schedule": {**folder.plan["schedule"], "epochs": 9}})
+
+    def kill(report: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cluster_update(organized_copy, epochs=2, out=tmp_path / "killed", on_report=kill)
+    cluster_update(organized_copy, out=tmp_path / "new")
+    epochs = [RunFolder.open(tmp_path / name).plan["schedule"]["epochs"] for name in ("killed", "new")]
+    assert epochs == [4, 9]
+
+
+def test_the_best_value_is_of_the_validation_split_whatever_was_measured(organized_copy: Path, tmp_path: Path) -> None:
+    report = cluster_update(organized_copy, split="test", out=tmp_path / "new")
+    state = RunFolder.open(tmp_path / "new").load("best", with_trainer=True).trainer
+    valid = evaluate(tmp_path / "new", split="valid").model_dump()["perplexity"]
+    assert state["progress"]["best"] == pytest.approx(valid, rel=1e-6) != pytest.approx(report.after.perplexity, rel=1e-3)
+    record = RunFolder.open(tmp_path / "new").metrics()[-1]
+    assert (record["split"], record["statistics"], report.statistics) == ("test", "exact", "exact")
+    assert record["values"]["objective_after"] == report.objective_after
+
+
+@pytest.mark.parametrize(
+    ("best", "finished", "epochs", "alone", "wanted"),
+    [
+        (True, "", 0, False, ({"epoch": 5, "finished": "", "best": 9.0, "best_epoch": 3, "since_best": 2}, 4, 0)),
+        (True, "done", 0, False, ({"epoch": 5, "finished": "done", "best": 9.0, "best_epoch": 3, "since_best": 2}, 5, 0)),
+        (False, "done", 0, False, ({"epoch": 5, "finished": "done", "best": 1.0, "best_epoch": 3, "since_best": 2}, 5, 0)),
+        (False, "done", 0, True, ({"epoch": 5, "finished": "done", "best": 9.0, "best_epoch": 5, "since_best": 0}, 5, 0)),
+        (True, "done", 2, True, ({"epoch": 6, "finished": "", "best": 9.0, "best_epoch": 3, "since_best": 0}, 7, 16)),
+        (True, "", 2, False, ({"epoch": 5, "finished": "", "best": 9.0, "best_epoch": 3, "since_best": 0}, 6, 16)),
+    ],
+)
+def test_training_goes_on_from_the_state_of_the_snapshot(
+    best: bool, finished: str, epochs: int, alone: bool, wanted: tuple[dict[str, Any], int, int]
+) -> None:
+    """Each epoch of the M-step has 10 batches, 4 of which are done."""
+    progress = {"epoch": 5, "finished": finished, "batch": 4, "best": 1.0, "best_epoch": 3, "since_best": 2}
+    trainers = {"best" if best else "last": {"progress": progress, "other": 1}}
+    orders: list[int] = []
+
+    def num_batches(data: Any, order: int) -> int:
+        orders.append(order)
+        return 10
+
+    folder = SimpleNamespace(
+        pointer=lambda: {"best": "a", "last": "b"},
+        load=lambda which, with_trainer: SimpleNamespace(trainer=trainers[which] if with_trainer else None),
+    )
+    loaded: Any = SimpleNamespace(
+        folder=folder,
+        snapshot="a" if best else "b",
+        plan=SimpleNamespace(run=SimpleNamespace(seed=3, earlier_epochs=7)),
+        task=SimpleNamespace(num_batches=num_batches),
+    )
+    state, last, steps = training_state(loaded, loaded, 9.0, epochs, alone=alone)
+    stand, wanted_last, wanted_steps = wanted
+    assert (state, last, steps) == ({"progress": {**stand, "batch": 4}, "other": 1}, wanted_last, wanted_steps)
+    assert orders == [epoch_seed(3, 7 + epoch) for epoch in range(last - epochs + 1, last + 1)]

@@ -41,6 +41,12 @@ def test_a_table_printed_as_toml_reads_back(table: dict) -> None:
     assert tomllib.loads(toml_text(table)) == table
 
 
+def test_toml_has_characters_as_they_are_and_a_line_between_tables() -> None:
+    """A table of tables alone has no line of its own; an empty table has."""
+    table = {"word": "贸易\x7f", "a": {"b": {"c": 1, "d": {}}, "e": {"f": [1, 2]}}}
+    assert toml_text(table) == 'word = "贸易\\u007f"\n\n[a.b]\nc = 1\n\n[a.b.d]\n\n[a.e]\nf = [1, 2]'
+
+
 def test_every_recipe_printed_as_toml_reads_back() -> None:
     for name in recipe_names():
         recipe = load_recipe(name)

@@ -10,19 +10,33 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
-from sememekit.config import load_recipe
+from sememekit.config import apply_overrides, load_recipe
 from sememekit.errors import ConfigError, DataError, TrainingError
 from sememekit.files import sealed
-from sememekit.jobs.quickstart import CONTEXTS, MODELS, _alone, _begin, _finished, _in_words_of_quickstart, quickstart
+from sememekit.jobs import quickstart as module
+from sememekit.jobs.quickstart import (
+    CONTEXTS,
+    LATTICE,
+    MODELS,
+    _alone,
+    _begin,
+    _finished,
+    _in_words_of_quickstart,
+    _next_commands,
+    quickstart,
+)
 from sememekit.jobs.quickstart_text import Drawn
-from sememekit.jobs.trainings import Trained, _stopped_before_it_began
-from sememekit.reports.quickstart import ModelRow, QuickstartReport, parts, report_page
+from sememekit.jobs.trainings import Trained, _stopped_before_it_began, train_all
+from sememekit.reports.quickstart import ModelRow, QuickstartReport, TextSummary, parts, report_page
 from sememekit.signals import STOPPING
+from sememekit.training import metrics
+from tests.commands.processes import play_processes
 from tests.pages import check_page
 
 WORDS = (
@@ -93,8 +107,11 @@ def test_wrong_folders_and_shares_are_errors(tmp_path: Path, month: Path) -> Non
     with pytest.raises(ConfigError, match="files that quickstart did not write"):
         quickstart(tmp_path / "mine", fresh=True)
     assert (tmp_path / "mine" / "thesis.tex").exists()
-    with pytest.raises(ConfigError, match="share"):
-        quickstart(tmp_path / "out", share=0.0)
+    with pytest.raises(ConfigError, match="files that quickstart did not write"):
+        quickstart(tmp_path / "mine" / "thesis.tex", month=month)
+    for share in (0.0, 1.01):
+        with pytest.raises(ConfigError, match=rf"the share must lie above 0 and be 1 at most, given {share:g}"):
+            quickstart(tmp_path / "out", share=share, month=month)
     with pytest.raises(DataError, match="no such file"):
         quickstart(tmp_path / "out", month=tmp_path / "absent.txt")
     assert not (tmp_path / "out").exists()
@@ -149,6 +166,86 @@ def test_a_report_that_was_changed_is_made_again(tmp_path: Path) -> None:
     assert _finished(tmp_path) == report.model_copy(update={"already_done": True})
     path.write_bytes(path.read_bytes().replace(b"2.5", b"1.5"))
     assert _finished(tmp_path) is None
+
+
+def test_the_job_in_little_has_every_part_of_its_report(tmp_path: Path, month: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All three models are trained in threads, one epoch each; the page is drawn elsewhere."""
+    out, told, asked = tmp_path / "out", list[tuple[Any, ...]](), dict[str, Any]()
+    sizes = ("task.embedding_size=6", "task.sub_size=4", "task.batch_size=8", "task.num_chunks=40", "encoder.hidden_size=6")
+    evaluate = module.evaluate_explanations
+
+    def smaller(out: Path, tables: dict[str, Any], *rest: Any) -> dict[str, Trained]:
+        return train_all(out, {**tables, LATTICE: apply_overrides(tables[LATTICE], [*sizes, "schedule.epochs=1"])}, *rest)
+
+    def evaluated(run: Any, *, progress: Any, **given: Any) -> Any:
+        asked.update(given)
+        return evaluate(run, progress=progress, **given)
+
+    play_processes(monkeypatch)
+    monkeypatch.setattr("sememekit.jobs.quickstart_text.LEAST_CHARACTERS", 1000)
+    monkeypatch.setattr(module, "train_all", smaller)
+    monkeypatch.setattr(module, "evaluate_explanations", evaluated)
+    monkeypatch.setattr(module, "report_page", lambda report: "a page")
+    overrides = [*TOY, "schedule.epochs=1", "task.batch_size=16"]
+    began, spent = time.perf_counter(), time.process_time()
+    report = quickstart(out, share=0.5, month=month, overrides=overrides, device="cpu", progress=lambda *one: told.append(one))
+    seconds, spent = time.perf_counter() - began, time.process_time() - spent
+    assert [one[1:] for one in told if one[0] == "text and graph"] == [(done, 3) for done in range(4)]
+    stages = {
+        *(f"{verb} {name}" for verb in ("train", "test") for name in (*MODELS, LATTICE)),
+        "text and graph",
+        "explanations",
+    }
+    assert {one[0] for one in told} == stages
+    assert report.text == TextSummary(
+        month="month.txt",
+        paragraphs=153,
+        paragraphs_of_month=300,
+        tokens={"train": 1605, "valid": 225, "test": 465},
+        vocabulary=22,
+        unknown_rate=0.0,
+        annotated=1.0,
+    )
+    assert (report.out, report.page, report.stopped, report.already_done) == (str(out), str(out / "report.html"), False, False)
+    for model, name in zip(report.models, MODELS, strict=True):
+        (epoch,) = metrics.epochs(out / name / "metrics.jsonl")
+        assert (model.name, model.run, model.tokens, model.epochs, model.best_epoch) == (name, str(out / name), 464, 1, 1)
+        assert model.valid_by_epoch == (epoch["valid"]["perplexity"],) == (model.best_valid,)
+        assert (model.training_seconds, model.tokens_per_second) == (epoch["seconds"], epoch["tokens_per_second"])
+        assert model.test_perplexity != model.best_valid
+    assert [model.parameters for model in report.models] == [490, 1016]
+    for explanations, name, sememes in ((report.explanations, "sdlm", 8), (report.softmax_guesses, "softmax", 0)):
+        read = ["".join(word.word for word in one.context) for one in explanations]
+        assert read == [context.replace(" ", "") for context in CONTEXTS]
+        assert {one.run for one in explanations} == {str(out / name)}
+        assert {(len(one.words), len(one.sememes)) for one in explanations} == {(5, sememes)}
+    assert asked == {"tops": (5,), "contexts": 4000}
+    assert report.scores is not None
+    assert {score.top for score in report.scores.rankings} == {5}
+    assert report.lattice is not None
+    assert (report.lattice.run, report.lattice.epochs, report.no_lattice) == (str(out / LATTICE), 1, "")
+    assert report.cpu_seconds.keys() == {"text and graph", *MODELS, LATTICE, "results"}
+    assert min(report.cpu_seconds.values()) > 0
+    assert report.cpu_seconds["text and graph"] + report.cpu_seconds["results"] < spent
+    assert 0 < report.seconds <= seconds
+    assert report.next_commands == _next_commands(out, CONTEXTS, lattice=True)
+    assert (out / "report.html").read_text(encoding="utf-8") == "a page"
+    (out / "report.html").unlink()
+    assert quickstart(out, share=0.5, month=month, overrides=overrides) == report.model_copy(update={"already_done": True})
+    assert (out / "report.html").read_text(encoding="utf-8") == "a page"
+
+
+def test_what_to_type_next_depends_on_what_there_is() -> None:
+    first, *rest = commands = _next_commands(Path("my out"), ["今天 在"], lattice=True)
+    assert first == "sememekit serve 'my out/sdlm'"
+    assert rest == [
+        "sememekit explain 'my out/sdlm' \"今天 在\" --html why.html",
+        "sememekit evaluate-ppl 'my out/sdlm' --by senses",
+        "echo 上海市体育局召开会议 | sememekit segment --model 'my out/lattice'",
+        "sememekit train --recipe quickstart/sdlm --data 'my out/data' --graph 'my out/data.graph' --out 'my out/mine' "
+        "--set decoder.num_bases=5",
+    ]
+    assert _next_commands(Path("my out"), [], lattice=False) == (first, commands[2], commands[4])
 
 
 @pytest.mark.slow
@@ -219,14 +316,18 @@ def test_what_was_begun_with_other_settings_or_another_text_is_not_continued(tmp
     settings = {"seed": 1, "segmenter": None}
     _begin(tmp_path, settings, one, "the command", fresh=False)
     (tmp_path / "sdlm").mkdir()
+    (tmp_path / "quickstart.json").touch()
     _begin(tmp_path, settings, one, "the command", fresh=False)
     with pytest.raises(ConfigError, match=r"other settings than seed 2; .*: the command --fresh$"):
         _begin(tmp_path, {**settings, "seed": 2}, other, "the command", fresh=False)
     with pytest.raises(ConfigError, match=r"another text than .*mine\.txt has now; .*: the command --fresh$"):
         _begin(tmp_path, settings, other, "the command", fresh=False)
-    assert (tmp_path / "sdlm").exists()
+    assert {path.name for path in tmp_path.iterdir()} == {"quickstart.json", "sdlm", "settings.json"}
     _begin(tmp_path, settings, other, "the command", fresh=True)
-    assert not (tmp_path / "sdlm").exists()
+    assert {path.name for path in tmp_path.iterdir()} == {"settings.json"}
+    (tmp_path / "data").mkdir()
+    _begin(tmp_path, settings, other, "the command", fresh=True)
+    assert not (tmp_path / "data").exists(), "with equal settings, too"
 
 
 def test_what_a_resumed_run_may_change_needs_no_fresh_start(
@@ -246,6 +347,14 @@ def test_a_call_that_was_refused_before_it_trained_binds_no_later_one(tmp_path: 
         with pytest.raises(DataError, match=r"gives \d+ training words"):
             quickstart(tmp_path / "out", text=tmp_path / name, segmenter="none")
         assert (tmp_path / "out" / "text" / "lines.txt").read_text(encoding="utf-8") == f"{name}\n" * 80
+
+
+def test_a_quickstart_that_was_killed_in_its_first_moment_left_a_folder_of_its_own(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "out"
+    for _ in range(2):
+        with _alone(out):
+            (out / ".settings.json.writing").touch()
+    assert {path.name for path in out.iterdir()} == {".lock", ".settings.json.writing"}
 
 
 def test_two_at_once_do_not_write_one_folder(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_the_cpu_time_is_that_of_the_command_alone(tmp_path: Path) -> None:
 
 def test_a_command_has_ended_when_an_error_beside_it_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script, ready = tmp_path / "slow.sh", tmp_path / "ready"
-    script.write_text(f"#!/bin/sh\ntrap 'sleep 0.8; exit 3' TERM\ntouch {ready}\nwhile :; do sleep 0.02; done\n")
+    script.write_text(f"#!/bin/sh\ntrap 'sleep 0.8; exit 3' TERM\ntouch {ready}\nfor n in $(seq 200); do sleep 0.02; done\n")
     script.chmod(0o755)
     monkeypatch.setattr("sys.executable", str(script))
     children: list[subprocess.Popen[bytes]] = []

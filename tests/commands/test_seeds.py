@@ -9,16 +9,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from sememekit.commands._program import app
 from sememekit.config import trusting_code
-from sememekit.errors import CheckpointError, ConfigError, TrainingError
-from sememekit.files import read_sealed
-from sememekit.jobs.seeds import train_seeds
-from sememekit.jobs.train import train
+from sememekit.errors import CheckpointError, ConfigError, DataError, TrainingError
+from sememekit.files import read_sealed, sealed
+from sememekit.jobs.seeds import _of_earlier_calls, _report, of_engine, train_seeds
+from sememekit.jobs.train import TrainReport, train
 from sememekit.training import RunFolder
 from tests.commands.processes import play_processes
 from tests.small_run import Place
@@ -240,3 +241,70 @@ def test_a_figure_that_was_typed_into_the_report_is_refused(
     del table["sha256"]  # as an earlier version wrote it
     (out / "seeds.json").write_text(json.dumps(table), encoding="utf-8")
     assert train_seeds({}, out, (2,), jobs=1, resume=True).seeds == (2, 1)
+
+
+def report_of(seed: int, valid: float | None = 9.0, stopped: bool = False) -> TrainReport:
+    return TrainReport(
+        run=f"elsewhere/seed-{seed}",
+        epochs=2,
+        metric="" if valid is None else "perplexity",
+        best_valid=valid,
+        best_epoch=1,
+        tokens_per_second=5.0,
+        parameters=3,
+        finished="",
+        stopped=stopped,
+    )
+
+
+def test_seeds_of_before_stay_if_they_were_finished_with_the_same_model(tmp_path: Path) -> None:
+    plan = {"encoder": {"hidden_size": 6}, "run": {"seed": 0}}
+    for seed in range(1, 7):
+        (tmp_path / f"seed-{seed}").mkdir()
+        own = {**plan, "run": {"seed": seed}} if seed != 4 else {"encoder": {"hidden_size": 8}}
+        (tmp_path / f"seed-{seed}" / "plan.json").write_text(json.dumps(own), encoding="utf-8")
+    told = {seed: report_of(seed, stopped=seed == 3).model_dump(mode="json") for seed in (1, 2, 3, 4)}
+    before = {"seeds": [*told, 5], "runs": [*told.values(), "no report"]}
+    remarks: list[str] = []
+    found = _of_earlier_calls(tmp_path, (1, 7), before, plan, remarks.append)
+    assert found == {2: report_of(2).model_copy(update={"run": str(tmp_path / "seed-2")})}
+    assert remarks == [
+        "left out of seeds.json: seed-3, seed-4, seed-5, seed-6, which this call did not train and that are unfinished, of "
+        "other settings or not in the seeds.json of before; to have all: "
+        f"sememekit train --out {tmp_path} --seeds 1,2,3,4,5,6,7 --resume"
+    ]
+    assert _of_earlier_calls(tmp_path, (1, 3, 4, 5, 6), before, plan, remarks.append).keys() == {2}
+    assert len(remarks) == 1, "nothing was left out"
+
+
+@pytest.mark.parametrize(
+    ("values", "mean", "sd", "metric"),
+    [((), None, None, ""), ((8.0,), 8.0, None, "perplexity"), ((None, 8.0, 10.0), 9.0, 2**0.5, "perplexity")],
+)
+def test_mean_and_spread_are_of_seeds_with_a_value(
+    values: tuple[float | None, ...], mean: float | None, sd: float | None, metric: str
+) -> None:
+    runs = tuple(report_of(seed, value, stopped=value is None) for seed, value in enumerate(values))
+    report = _report(Path("out"), {"run": {}}, tuple(range(len(values))), runs)
+    assert (report.mean, report.sd, report.metric) == (mean, None if sd is None else pytest.approx(sd), metric)
+    assert (report.stopped, report.seeds, report.table) == (None in values, tuple(range(len(values))), {"run": {}})
+
+
+def test_what_every_seed_lacks_is_told_before_there_is_a_folder(place: Place, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="absent"):
+        train_seeds(place.table(data__path=str(tmp_path / "absent")), tmp_path / "runs", (1,))
+    with pytest.raises(ConfigError, match="engine 'none'"):
+        train_seeds(place.table(), tmp_path / "runs", (1,), engine="none")
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(("table", "message"), [(3, "has no table of settings"), ({"encoder": 3}, "encoder")])
+def test_a_table_that_is_none_is_refused(place: Place, tmp_path: Path, table: Any, message: str) -> None:
+    (tmp_path / "seeds.json").write_bytes(sealed({"table": table}))
+    with pytest.raises((CheckpointError, ConfigError), match=message):
+        train_seeds({}, tmp_path, (1,), resume=True)
+
+
+@pytest.mark.parametrize("engine", ["local", "slurm"])
+def test_the_command_that_goes_on_names_the_engine(engine: str) -> None:
+    assert of_engine(engine) == ("" if engine == "local" else " --engine slurm")

@@ -355,6 +355,7 @@ def test_what_is_typed_and_printed(place: Place, tmp_path: Path) -> None:
     assert "best.toml" in done.stdout
     plan = RunFolder.open(tmp_path / "out" / "trial-0002").plan
     assert (plan["schedule"]["epochs"], plan["task"]["embedding_size"], plan["run"]["seed"]) == (1, 4, 1)
+    assert plan["run"]["threads"] == 1
 
 
 def test_a_sweep_whose_trials_all_fail_is_an_error_that_says_why(place: Place, tmp_path: Path) -> None:
