@@ -121,6 +121,17 @@ def test_the_new_run_is_whole(some: Place, sdlm_run: Path, words: Path, tmp_path
     report = extend(sdlm_run, words, tmp_path / "out")
     run = Run.open(tmp_path / "out")
     assert what_was_added(run) == report
+    before = Run.open(sdlm_run)
+    assert (report.run, report.checkpoint, report.written) == (str(sdlm_run), before.snapshot, str(tmp_path / "out"))
+    assert (report.of_vocabulary, report.unannotated, report.refused) == (before.vocabulary.fingerprint, (), {})
+    counts, larger = (dict(zip(one.vocabulary.tokens, one.vocabulary.counts.tolist(), strict=True)) for one in (before, run))
+    assert larger == {**counts, "香蕉": 0, "手机": 0}
+    versions = run.folder.versions
+    assert versions == {**before.folder.versions, "run": versions["run"]}
+    assert versions["run"] != before.folder.versions["run"], "a run of its own"
+    assert report.unknown_share == pytest.approx(1 - sum(report.shares))
+    assert report.contexts == len(some.data.tokens("train")) - 1
+    assert run.signature.vocabulary_size == before.signature.vocabulary_size + 2 == len(run.vocabulary)
     assert run.signature.vocabulary == run.vocabulary.fingerprint == report.vocabulary
     assert "extended.json" in (tmp_path / "out" / "manifest.json").read_text(encoding="utf-8")
     assert run.graph is not None

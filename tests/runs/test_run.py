@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -14,7 +16,7 @@ from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import replace_file
 from sememekit.jobs.train import train
 from sememekit.notebook.run import EXPLAINERS
-from sememekit.runs.run import Run
+from sememekit.runs.run import Run, load_weights
 from sememekit.training import RunFolder, manifest
 from sememekit.training.manifest import FIXED, KEPT, write_run_manifest
 from tests.small_run import Place
@@ -75,6 +77,21 @@ def test_what_a_run_can_do_is_known_without_weights(run: Path, tmp_path: Path) -
     assert opened.kinds == {"words"}
     with pytest.raises(CheckpointError, match=r"weights\.safetensors is missing"):
         opened.load()
+
+
+@pytest.mark.parametrize(
+    ("said", "first"), [("one line", "one line"), ("of what:\n\tthe first", "the first"), ("of what:\n\ta\n\tb", "a")]
+)
+def test_weights_that_do_not_fit_are_named_by_the_first_fault(said: str, first: str) -> None:
+    """The first line of a longer error has only the class of the model."""
+
+    def fails(weights: dict[str, object]) -> None:
+        raise RuntimeError(said)
+
+    task: Any = SimpleNamespace(load_state_dict=fails)
+    with pytest.raises(CheckpointError) as caught:
+        load_weights(task, {}, Path("runs/a"))
+    assert str(caught.value) == f"runs/a: the weights do not fit the plan ({first}); was plan.json changed?"
 
 
 def test_wrong_settings_are_refused(run: Path) -> None:
