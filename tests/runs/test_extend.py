@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -332,6 +333,21 @@ def test_on_the_command_line(sdlm_run: Path, words: Path, tmp_path: Path) -> Non
     assert run(app, ["extend", str(sdlm_run)]).exit_code == 2
     wrong = run(app, ["extend", str(sdlm_run), "--against", out, "--prior", "0.3", "--data", "x"])
     assert "--prior: this is for --words FILE" in " ".join(wrong.output.split())
+
+
+@pytest.mark.parametrize(("decoder", "share"), [("softmax", 0.5), ("sdlm", 0.0)])
+def test_layers_with_senses_have_no_share_of_the_vector_of_the_unknown_word(
+    some: Place, words: Path, tmp_path: Path, decoder: str, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shares, grow = list[object](), extending.Growth
+
+    def seen(*given: Any) -> Any:
+        shares.append(given[-1])
+        return grow(*given)
+
+    monkeypatch.setattr(extending, "Growth", seen)
+    extend(trained(some, tmp_path / "run", decoder), words, tmp_path / "out")
+    assert shares == [share]
 
 
 @pytest.mark.parametrize("decoder", ["class_hsm", "adaptive"])
