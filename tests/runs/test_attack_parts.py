@@ -18,7 +18,7 @@ from sememekit.attack.victim import SAME
 from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.measure.attack_rates import Coverage
 from sememekit.measure.intervals import Interval
-from sememekit.runs.attacks.adapters import _of_logits
+from sememekit.runs.attacks.adapters import Adapted, _of_logits, is_pickle
 from sememekit.runs.attacks.proxies import check_judge, proxies
 from sememekit.runs.attacks.remarks import doubtful_accuracy, notes, warnings
 from sememekit.runs.attacks.running import (
@@ -30,6 +30,7 @@ from sememekit.runs.attacks.running import (
     frequent_words,
     refuse_no_result,
 )
+from sememekit.runs.attacks.victims import is_function, wrap
 
 
 def result(index: int = 0, outcome: Any = "failed", **more: Any) -> ExampleResult:
@@ -261,6 +262,49 @@ def test_chinese_without_blanks_is_warned_of_and_refused_from_a_fifth() -> None:
         with pytest.raises(DataError) as caught:
             check_cut(victim, [raw, *[apart] * 4], "d")
         assert str(caught.value) == f"d: 1 of 5 {told}{remedy}"
+
+
+def test_a_victim_is_told_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.pkl", "b.joblib", "c.pickle", "d.txt", "e:f"):
+        (tmp_path / name).touch()
+    names = ["a.pkl", "b.joblib", "c.pickle", "d.txt", "e:f", "g.pkl", "runs/h", "hf:runs/h", "mine:predict"]
+    assert [name for name in names if is_pickle(name)] == ["a.pkl", "b.joblib", "c.pickle"]
+    assert [name for name in names if is_function(name)] == ["a.pkl", "b.joblib", "c.pickle", "hf:runs/h", "mine:predict"]
+
+
+def classifier(labels: Any = (), words: Any = None, **more: Any) -> Adapted:
+    return Adapted(lambda texts: np.ones((len(texts), 2)) / 2, labels, words, **more)
+
+
+def test_a_wrapped_function_has_its_labels_words_and_identity() -> None:
+    found = wrap(classifier(("a", "b"), ["w"]), name="v")
+    assert (found.victim.labels, found.victim.words, found.own_labels, found.kind) == (("a", "b"), ("w",), True, None)
+    assert found.identity == {"kind": "function", "name": "v", "labels": ["a", "b"]}
+    assert (found.cut, found.cut_by, found.blanks, found.larger) == (None, "white space and marks", False, None)
+    found = wrap(classifier(("0", "1"), kind="hf", identity={"sha256": "x"}), ("a", "b"), name="v", logits=True)
+    expected = {"kind": "hf", "name": "v", "labels": ["a", "b"], "sha256": "x", "words": "none", "logits": True}
+    assert (found.identity, found.own_labels, found.victim.words) == (expected, False, None)
+    assert wrap(classifier(("a", "b")), ("a", "b"), name="v").own_labels
+
+
+@pytest.mark.parametrize(
+    ("found", "labels", "said"),
+    [
+        (classifier(("a", "b")), ("b", "a"), "its columns are a, b in this order, given b, a; leave --labels out"),
+        (classifier(()), (), "name its labels in the order of its columns, as in --labels negative,positive"),
+        (classifier(("a", "a")), (), "name its labels in the order of its columns, as in --labels negative,positive"),
+        (classifier("ab"), (), "its attribute labels must be a list of strings, and is str"),
+        (classifier(3), (), "its attribute labels must be a list of strings, and is int"),
+        (classifier(("a", 3)), (), "its labels must be strings, and 3 is int"),
+        (classifier(("a", "b"), "w"), (), "its attribute words must be a list of strings, and is str"),
+        (classifier(("a", "b"), ["w", 3]), (), "its words must be strings, and 3 is int"),
+    ],
+)
+def test_labels_and_words_are_lists_of_strings(found: Adapted, labels: tuple[str, ...], said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        wrap(found, labels, name="v")
+    assert str(caught.value) == f"victim 'v': {said}"
 
 
 class Answers:
