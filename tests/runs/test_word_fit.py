@@ -1,17 +1,19 @@
-"""The regression behind the vectors of new words: its features, its solution, its vote, and how tables grow by it."""
+"""New words of a model: the features, solution and vote of the regression, how tables grow by it, and biases after it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import log, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from sememekit.errors import ConfigError
+from sememekit.runs import extend as extending
 from sememekit.runs import word_fit
 from sememekit.runs.word_fit import Growth, WordFit, _parts
 from sememekit.sememes.graph import SememeGraph, SenseEntry, Source, WordEntry
@@ -210,3 +212,45 @@ def test_a_tied_table_grows_once_and_other_weights_stay() -> None:
     assert weights["output"] is weights["embedding"] is not weights["more"]
     assert weights["other"] is same
     torch.testing.assert_close(weights["more"], grown.grown("embedding", tied, torch.zeros(6, 3)))
+
+
+class Biased(nn.Module):
+    """Probabilities of the words, from a bias alone; ``word_of_row`` sums rows of senses."""
+
+    def __init__(self, bias: list[float], word_of_row: Sequence[int]) -> None:
+        super().__init__()
+        self.weight, self.other = nn.Parameter(torch.zeros(6, 3)), nn.Parameter(torch.zeros(3))
+        self.bias, self.word_of_row = nn.Parameter(torch.tensor(bias, dtype=torch.float64)), torch.tensor(word_of_row)
+
+    def log_probs(self, contexts: Tensor) -> Tensor:
+        found = torch.zeros(6, dtype=torch.float64).index_add(0, self.word_of_row, self.bias.exp())
+        return (found / found.sum()).log().expand(len(contexts), -1)
+
+
+@pytest.mark.parametrize("of_senses", [False, True])
+def test_biases_are_set_so_that_new_words_have_their_probabilities(of_senses: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A round changes a bias by 3 at most; other words keep theirs."""
+    grown = growth(0.5, {"ab": 9, "<unk>": 8, "cb": 7, "ca": 6})
+    assert grown.larger.tokens == ("ab", "<unk>", "cb", "ca", "ad", "cd")
+    rows = grown.graph.word_of_sense.tolist() if of_senses else list(range(6))
+    start = [-12.0 if word == 4 else 0.0 for word in rows]
+    given: Any = Biased(start, rows)
+    before = given.log_probs(torch.zeros(1, 3))[0].tolist()
+    target, contexts = torch.tensor([0.0, 0.1, 0.3], dtype=torch.float64), torch.zeros(5, 3)
+    monkeypatch.setattr(extending, "_ROUNDS", 1)
+    assert extending._calibrate(given, grown, ["cd", "ad"], contexts, target) is True
+    changes = {5: -3.0, 4: 3.0, 1: log(0.3) - before[1]}
+    expected = [bias + changes.get(word, 0.0) for bias, word in zip(start, rows, strict=True)]
+    assert given.bias.tolist() == pytest.approx(expected)
+    assert not given.weight.any()
+    assert not given.other.any()
+    monkeypatch.setattr(extending, "_ROUNDS", 30)
+    extending._calibrate(given, grown, ["cd", "ad"], contexts, torch.tensor([0.05, 0.1, 0.3], dtype=torch.float64))
+    found = given.log_probs(contexts)[0].exp()
+    assert found[[5, 4, 1]].tolist() == pytest.approx([0.05, 0.1, 0.3], rel=1e-3)
+
+
+def test_a_layer_without_a_bias_is_not_calibrated() -> None:
+    given: Any = Biased([0.0] * 5, [0] * 5)
+    assert extending._calibrate(given, growth(0.5), ["cd", "ad"], torch.zeros(1, 3), torch.ones(3) / 3) is False
+    assert given.bias.tolist() == [0.0] * 5
