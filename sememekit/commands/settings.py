@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from sememekit.commands._completion import complete_slot, complete_variant
-from sememekit.commands._options import Json, argument, fail_usage
+from sememekit.commands._options import Json, argument
 from sememekit.commands._printing import print_json, print_table, remark, say
 
 EXAMPLES = (
@@ -31,8 +31,6 @@ def command(
     rows: list[tuple[str, ...]]
     title, more = "", ""
     if slot is None:
-        if name is not None:
-            fail_usage("a NAME needs its SLOT")
         report, columns, more = SettingsList(slots=settings_slots()), ["slot", "command", "what it is", "names"], "SLOT [NAME]"
         rows = [(info.slot, info.command, info.summary, " ".join(info.variants) or "–") for info in report.slots]
     elif name is None and has_variants(slot):

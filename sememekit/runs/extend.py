@@ -32,6 +32,7 @@ OF_UNKNOWN: Final = 0.5
 """Share of the vector of ``<unk>`` in the base of a new vector; the rest is the mean prediction. Layers with senses have no
 such base, since they score ``<unk>`` through the gate of a separate sememe. In a classifier ``<unk>`` is the whole base."""
 NUM_CONTEXTS: Final = 2048  # contexts of the training text in which the mean probabilities of new words are measured
+_ROUNDS: Final = 6
 _AT_ONCE: Final = 256
 
 
@@ -112,7 +113,9 @@ def extend(
         contexts = _contexts(task, prepared, progress)
         target = torch.tensor([*shares, 1.0 - sum(shares)]) * _mean_probabilities(task.decoder, contexts)[unknown]
     larger = _enlarged(loaded, known_graph, new, counts, f"{len(added)} words of {words.name}")
-    calibrated = task is not None and _calibrate(larger, added, contexts, target)
+    calibrated = task is not None and _calibrate(
+        predictor(larger.task, "extend").decoder, larger.growth, added, contexts, target
+    )
     report = ExtendReport(
         **loaded.of_run,
         written=str(out),
@@ -264,16 +267,16 @@ def _clusters(growth: Growth, decoder: object, given: NDArray[np.int64] | None, 
 
 
 @torch.no_grad()
-def _calibrate(made: _Enlarged, added: Sequence[str], contexts: Tensor, target: Tensor) -> bool:
+def _calibrate(decoder: Decoder, growth: Growth, added: Sequence[str], contexts: Tensor, target: Tensor) -> bool:
     """Adjust biases of new words and ``<unk>`` to mean probabilities ``target`` (n + 1); return whether the layer has any."""
-    decoder, larger, graph = predictor(made.task, "extend").decoder, made.growth.larger, made.growth.graph
+    larger, graph = growth.larger, growth.graph
     sizes = {len(larger): None, graph.num_senses: torch.tensor(graph.word_of_sense)}
     biases = [part for part in decoder.parameters() if part.ndim == 1 and len(part) in sizes]
     if not biases:
         return False
     bias, words = biases[0], torch.from_numpy(larger.encode([*added, larger.token(larger.unknown_id or 0)]))
     of_row = sizes[len(bias)]
-    for _ in range(6):  # each round comes nearer to the target
+    for _ in range(_ROUNDS):  # each comes nearer to the target
         offset = torch.zeros(len(larger), dtype=torch.float64)
         mean = _mean_probabilities(decoder, contexts)[words]
         offset[words] = (target.clamp(min=1e-12).log() - mean.clamp(min=1e-30).log()).clamp(-3.0, 3.0)

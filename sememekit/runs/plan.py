@@ -190,7 +190,7 @@ def remarks_on(plan: Plan) -> tuple[str, ...]:
     for slot, chosen in _chosen(plan):
         sentences += unread(chosen.settings, slot)
     sentences += unread(plan.optimizer, "optimizer")
-    if (late := [epoch for epoch in plan.schedule.milestones if epoch >= plan.schedule.epochs]) and plan.schedule.epochs:
+    if late := [epoch for epoch in plan.schedule.milestones if epoch >= plan.schedule.epochs]:
         sentences.append(
             f"schedule.milestones: nothing is trained after epoch {late[0]}, since schedule.epochs is {plan.schedule.epochs}"
         )

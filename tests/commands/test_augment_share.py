@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from sememekit.errors import DataError
 from sememekit.jobs.train import train
 from sememekit.reports.card import model_card
+from sememekit.runs.augment import augmented, kept
 from sememekit.training import EpochReport, Report, RunFolder
 from tests.small_examples import ExamplePlace
 
@@ -32,6 +34,38 @@ def test_a_run_learns_from_the_share_that_was_asked_for(tmp_path: Path, share: f
     assert f"training examples added by `--augment`: {added}." in model_card(tmp_path / "run")
     train({**table, "schedule": {"epochs": 2}}, tmp_path / "run", resume=True)
     assert RunFolder.open(tmp_path / "run").metrics()[-1].get("augmented", added) == added
+
+
+def test_a_sample_has_each_text_once_in_the_order_of_the_file_and_follows_the_seed(tmp_path: Path) -> None:
+    """The numbers of the sample are part of what a seed means."""
+    data = ExamplePlace(tmp_path / "place").pairs
+    texts = [" ".join(["the girl runs"] * (number + 1)) for number in range(12)]
+    labels = ["neutral", "entailment", "contradiction"] * 4
+    rows = [f"{text}\ta man runs .\t{label}\n" for text, label in zip(texts, labels, strict=True)]
+    more = tmp_path / "more.tsv"
+    more.write_text("".join(rows), encoding="utf-8")
+    before = data.examples("train")
+
+    def added(share: float, seed: int) -> list[int]:
+        """The numbers of the texts that were added."""
+        examples = augmented(data, more, share, seed).examples("train")
+        found = []
+        for number in range(len(before), len(examples)):
+            premise, hypothesis = (data.vocabulary.decode(examples.text(number, side)) for side in (0, 1))
+            found.append(texts.index(" ".join(premise)))
+            assert hypothesis == ["a", "man", "runs", "."]
+            assert data.signature.examples is not None
+            assert data.signature.examples.labels is not None
+            assert data.signature.examples.labels[int(examples.labels[number])] == labels[found[-1]]
+        assert examples.text(3, 1).tolist() == before.text(3, 1).tolist()
+        return found
+
+    assert added(12 / len(before), 1) == list(range(12))
+    assert [added(4 / len(before), seed) for seed in (1, 2)] == [[4, 5, 10, 11], [2, 4, 8, 10]]
+    jsonl = kept(data, more).decode()
+    assert jsonl.splitlines()[1] == json.dumps({"premise": texts[1], "hypothesis": "a man runs .", "label": "entailment"})
+    (tmp_path / "more.jsonl").write_text(jsonl, encoding="utf-8")
+    assert kept(data, tmp_path / "more.jsonl").decode() == jsonl
 
 
 def test_a_folder_of_an_attack_is_told_which_file_of_it_is_learned_from(tmp_path: Path) -> None:

@@ -38,6 +38,18 @@ def test_all_slots_of_recipes_and_of_set_are_there() -> None:
     assert len(TABLES) > 50
 
 
+def test_a_slot_has_its_command_its_default_and_its_variants() -> None:
+    found = {info.slot: info for info in settings_slots()}
+    commands = [found[slot].command for slot in ("data", "decoder", "run", "search", "attack", "cache", "tune")]
+    assert commands == ["train", "train", "train", "attack", "attack", "evaluate-ppl", "evaluate-ppl"]
+    assert (found["constraints"].usual, found["search"].usual, found["schedule"].usual) == ("", "genetic", "")
+    assert found["schedule"].variants == {}
+    assert found["schedule"].summary == settings_table("schedule").summary
+    assert found["encoder"].variants["gru"] == settings_table("encoder", "gru").summary
+    prefixes = [settings_table(*names).prefix for names in (("constraints", "share"), ("decoder", "sdlm"), ("schedule",))]
+    assert prefixes == ["constraints.share.", "decoder.", "schedule."]
+
+
 class Inside(Settings):
     """A table inside."""
 
@@ -73,6 +85,12 @@ class Own(Below):
     """Without a default."""
     open: int | None = None
     """As many as there are, where it is unset."""
+    weights: dict[str, float] = Field(default_factory=lambda: {"a": 0.5})
+    """A table that is made anew each time."""
+    either: int | Literal["all", "none"] = 3
+    """A number or a word."""
+    share: float = Field(default=0.1, gt=0.25, lt=1, multiple_of=0.5)
+    """With several limits."""
     inside: Inside = Inside(width=5)
     """Its settings are listed, and not this line."""
     only_with: ClassVar = {"flag": config.OnlyWith("kept", values=(1.0,))}
@@ -80,7 +98,10 @@ class Own(Below):
 
 def test_a_setting_is_described_by_its_field() -> None:
     found = {setting.key: setting for setting in describe_settings(Own)}
-    assert list(found) == ["kept", "flag", "names", "programs", "places", "number", "path", "open", "inside.width"]
+    assert list(found) == [
+        "kept", "flag", "names", "programs", "places", "number", "path", "open", "weights",
+        "either", "share", "inside.width",
+    ]  # fmt: skip
     assert found["kept"] == Setting(
         key="kept", type="number", range="above 0", default=0.5, meaning="The meaning of kept, over two lines."
     )
@@ -92,6 +113,11 @@ def test_a_setting_is_described_by_its_field() -> None:
     assert (found["names"].values, found["names"].default_text) == ("list of texts", "[]")
     assert (found["path"].required, found["path"].default_text) == (True, "required")
     assert (found["open"].values, found["open"].default_text) == ("whole number", "unset")
+    assert (found["weights"].values, found["weights"].default_text) == ("table", '{"a": 0.5}')
+    assert (found["either"].type, found["either"].values) == ("whole number or one of", "all | none")
+    assert (found["share"].values, found["share"].default) == ("number, above 0.25, below 1, a multiple of 0.5", 0.1)
+    assert found["kept"].told == found["kept"].meaning
+    assert (found["path"].values, found["path"].default) == ("text", None)
     assert found["flag"].told == "A flag. Read with kept=1.0 only."
     inner = found["inside.width"]
     assert (inner.default, inner.values, inner.meaning) == (5, "whole number, 1 or more, 9 or less", "The width.")

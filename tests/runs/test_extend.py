@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -101,6 +102,50 @@ def test_new_words_have_their_shares_of_the_unknown_word(some: Place, sdlm_run: 
     assert float(after[new.id("<unk>")]) == pytest.approx(float(had) * (1 - 2 / of_unknown), rel=0.02)
 
 
+@pytest.mark.parametrize(
+    ("of_unknown", "counts", "shares", "assumed"),
+    [
+        (40, {}, [0.25, 0.25], [10, 10]),
+        (1, {}, [0.25, 0.25], [1, 1]),
+        (40, {"a": 8}, [0.2, 0.2], [8, 8]),
+        (40, {"a": 8, "b": 4}, [0.2, 0.1], [8, 4]),
+        (40, {"a": 0, "b": 4}, [0.0125, 0.1], [0, 4]),
+        (12, {"a": 8, "b": 4}, [8 / 13, 4 / 13], [8, 4]),
+        (13, {"a": 8, "b": 4}, [8 / 13, 4 / 13], [8, 4]),
+    ],
+)
+def test_shares_follow_the_counts_of_the_file(
+    of_unknown: int, counts: dict[str, int], shares: list[float], assumed: list[int]
+) -> None:
+    """A word without a count has the mean of the others; without any count the words share ``prior``."""
+    found, numbers = extending._shares(of_unknown, ["a", "b"], counts, 0.5)
+    assert found == pytest.approx(shares)
+    assert numbers == dict(zip("ab", assumed, strict=True))
+    with pytest.raises(DataError, match="add up to 12, but <unk> occurs only 11 times"):
+        extending._shares(11, ["a", "b"], {"a": 8, "b": 4}, 0.5)
+
+
+def test_contexts_are_the_first_of_the_training_text(some: Place, sdlm_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    task, told = extending.predictor(Run.open(sdlm_run).task, "test"), list[tuple[object, ...]]()
+    whole = extending._contexts(task, some.data, lambda *args: told.append(args))
+    assert len(whole) == len(some.data.tokens("train")) - 1
+    assert told[-1] == ("contexts", len(whole), 2048)
+    told.clear()
+    monkeypatch.setattr(extending, "NUM_CONTEXTS", told_of := 30)
+    part = extending._contexts(task, some.data, lambda *args: told.append(args))
+    assert torch.equal(part, whole[:told_of])
+    assert told[-1] == ("contexts", told_of, told_of)
+    assert sum(args[1] == told_of for args in told) == 1, "no more text is read than is needed"
+
+
+def test_mean_probabilities_are_over_all_contexts(some: Place, sdlm_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = extending.predictor(Run.open(sdlm_run).task, "test")
+    contexts = extending._contexts(task, some.data, lambda *_: None)
+    expected = task.decoder.log_probs(contexts).double().exp().mean(dim=0)
+    monkeypatch.setattr(extending, "_AT_ONCE", 7)
+    torch.testing.assert_close(extending._mean_probabilities(task.decoder, contexts), expected, atol=1e-6, rtol=1e-5)
+
+
 def test_a_regression_on_sememes_tells_new_words_apart() -> None:
     """Vectors that are sums of vectors of sememes are found again, however the words are spelled."""
     names = [f"s{number}" for number in range(6)]
@@ -124,6 +169,17 @@ def test_the_new_run_is_whole(
     report = extend(sdlm_run, words, tmp_path / "out")
     run = Run.open(tmp_path / "out")
     assert what_was_added(run) == report
+    before = Run.open(sdlm_run)
+    assert (report.run, report.checkpoint, report.written) == (str(sdlm_run), before.snapshot, str(tmp_path / "out"))
+    assert (report.of_vocabulary, report.unannotated, report.refused) == (before.vocabulary.fingerprint, (), {})
+    counts, larger = (dict(zip(one.vocabulary.tokens, one.vocabulary.counts.tolist(), strict=True)) for one in (before, run))
+    assert larger == {**counts, "香蕉": 0, "手机": 0}
+    versions = run.folder.versions
+    assert versions == {**before.folder.versions, "run": versions["run"]}
+    assert versions["run"] != before.folder.versions["run"], "a run of its own"
+    assert report.unknown_share == pytest.approx(1 - sum(report.shares))
+    assert report.contexts == len(some.data.tokens("train")) - 1
+    assert run.signature.vocabulary_size == before.signature.vocabulary_size + 2 == len(run.vocabulary)
     assert run.signature.vocabulary == run.vocabulary.fingerprint == report.vocabulary
     assert "extended.json" in (tmp_path / "out" / "manifest.json").read_text(encoding="utf-8")
     assert run.graph is not None
@@ -329,6 +385,21 @@ def test_on_the_command_line(sdlm_run: Path, words: Path, tmp_path: Path) -> Non
     assert run(app, ["extend", str(sdlm_run)]).exit_code == 2
     wrong = run(app, ["extend", str(sdlm_run), "--against", out, "--prior", "0.3", "--data", "x"])
     assert "--prior: this is for --words FILE" in " ".join(wrong.output.split())
+
+
+@pytest.mark.parametrize(("decoder", "share"), [("softmax", 0.5), ("sdlm", 0.0)])
+def test_layers_with_senses_have_no_share_of_the_vector_of_the_unknown_word(
+    some: Place, words: Path, tmp_path: Path, decoder: str, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shares, grow = list[object](), extending.Growth
+
+    def seen(*given: Any) -> Any:
+        shares.append(given[-1])
+        return grow(*given)
+
+    monkeypatch.setattr(extending, "Growth", seen)
+    extend(trained(some, tmp_path / "run", decoder), words, tmp_path / "out")
+    assert shares == [share]
 
 
 @pytest.mark.parametrize("decoder", ["class_hsm", "adaptive"])

@@ -11,6 +11,7 @@ import pytest
 from sememekit.analysis.explanations.label import explain_label
 from sememekit.analysis.predict import predict
 from sememekit.data.prepared import PreparedData
+from sememekit.errors import DataError
 from sememekit.jobs.preprocess import preprocess
 from sememekit.jobs.train import train
 from sememekit.prepare.settings import PreprocessSettings
@@ -85,3 +86,12 @@ def test_new_data_in_the_words_of_a_run_keep_the_lexicon(prepared: tuple[str, Pr
         assert signature.lexicon == data.signature.lexicon
         assert new.vocabulary.decode(new.examples("test").text(0, 0)) == WORDS[name]
         assert new.segmenter().segment(TEXT) == WORDS[name]
+        for words, fits in ((("大房子", "好天气", "坏天气", "我们家"), True), (("大房子", "好天气"), False)):
+            (tmp_path / "lex.txt").write_text("".join(f"{word}\nx\n" for word in words), encoding="utf-8")
+            named = settings.model_copy(update={"lexicon": f"list:{tmp_path / 'lex.txt'}"})
+            if fits:
+                again = preprocess("classification", tmp_path / "new.tsv", tmp_path / "new", named).signature
+                assert again.lexicon == data.signature.lexicon
+                continue
+            with pytest.raises(DataError, match="the folder keeps the words that it was cut with: leave --lexicon out"):
+                preprocess("classification", tmp_path / "new.tsv", tmp_path / "new", named)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -14,9 +16,9 @@ from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.files import replace_file
 from sememekit.jobs.train import train
 from sememekit.notebook.run import EXPLAINERS
-from sememekit.runs.run import Run
+from sememekit.runs.run import TRAIN_COUNTS, Run, load_weights
 from sememekit.training import RunFolder, manifest
-from sememekit.training.manifest import FIXED, KEPT, write_run_manifest
+from sememekit.training.manifest import FIXED, KEPT, replace_listed, write_run_manifest
 from tests.small_run import Place
 
 
@@ -77,6 +79,21 @@ def test_what_a_run_can_do_is_known_without_weights(run: Path, tmp_path: Path) -
         opened.load()
 
 
+@pytest.mark.parametrize(
+    ("said", "first"), [("one line", "one line"), ("of what:\n\tthe first", "the first"), ("of what:\n\ta\n\tb", "a")]
+)
+def test_weights_that_do_not_fit_are_named_by_the_first_fault(said: str, first: str) -> None:
+    """The first line of a longer error has only the class of the model."""
+
+    def fails(weights: dict[str, object]) -> None:
+        raise RuntimeError(said)
+
+    task: Any = SimpleNamespace(load_state_dict=fails)
+    with pytest.raises(CheckpointError) as caught:
+        load_weights(task, {}, Path("runs/a"))
+    assert str(caught.value) == f"runs/a: the weights do not fit the plan ({first}); was plan.json changed?"
+
+
 def test_wrong_settings_are_refused(run: Path) -> None:
     with pytest.raises(ConfigError, match=r"dtype.*float64"):
         Run.open(run, dtype="float64")
@@ -84,6 +101,34 @@ def test_wrong_settings_are_refused(run: Path) -> None:
         Run.open(run, device="tpu")
     with pytest.raises(DataError, match=r"trained on the vocabulary"):
         Run.open(run).data(Place(run.parent / "other", segmenter="characters").data.folder)
+
+
+@pytest.mark.parametrize("last", ["0", "9" * 18, "9" * 19, "-1", "many", "1\n2", ""])
+def test_counts_of_the_training_text_are_one_for_each_word(run: Path, tmp_path: Path, last: str) -> None:
+    copy = Path(shutil.copytree(run, tmp_path / "copy"))
+    words = Run.open(run).vocabulary
+    assert Run.open(copy).train_counts.tolist() == words.counts.tolist()
+    counts = [str(number) for number in range(len(words) - 1)]
+    replace_listed(copy, TRAIN_COUNTS, "".join(f"{line}\n" for line in [*counts, last]).encode())
+    if last in {"0", "9" * 18}:
+        assert Run.open(copy).train_counts.tolist() == [*range(len(words) - 1), int(last)]
+        return
+    with pytest.raises(CheckpointError, match=f"{TRAIN_COUNTS} must have one count for each of the {len(words)} words"):
+        _ = Run.open(copy).train_counts
+
+
+def test_an_open_run_gives_its_choices_to_the_next(run: Path) -> None:
+    """A run that was opened in its last state, on a device, in a dtype, is opened again so; other choices replace these."""
+    first = Run.open(run, which="last", device="cpu", dtype="float32", sources=())
+    assert Run.open(first) is first
+    assert Run.open(first, which="last", device="cpu", dtype="float32", sources=[]) is first
+    other = Run.open(first, which="best")
+    assert other is not first
+    assert (other.settings.device, other.settings.dtype, other.snapshot) == ("cpu", "float32", other.folder.pointer()["best"])
+    plain = Run.open(run)
+    assert (plain.settings.device, plain.settings.dtype) == ("auto", "tf32")
+    again = Run.open(plain, device="cpu")
+    assert (again.settings.device, again.settings.dtype, again.graph) == ("cpu", "tf32", plain.graph)
 
 
 def test_run_and_data_cut_alike_without_the_file_of_the_lexicon(run: Path, place: Place) -> None:

@@ -213,7 +213,7 @@ def test_it_is_told_how_much_of_the_text_has_a_vector(place: ExamplePlace, tmp_p
     assert said == [f"vectors: {report.vectors.sentence()}"]
     assert evaluate(tmp_path / "run").vectors.tokens_with_vector == found.tokens_with_vector
     kept = [record for record in metrics_of(tmp_path / "run") if record["kind"] == "VectorCoverage"]
-    assert [record["tokens"] for record in kept] == [report.vectors.tokens]
+    assert kept == [{"kind": "VectorCoverage", "epoch": 1, "step": 0, **report.vectors.model_dump(mode="json")}]
 
 
 def metrics_of(run: Path) -> list[dict[str, Any]]:

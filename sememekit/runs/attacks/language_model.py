@@ -20,11 +20,10 @@ class AttackLanguageModel:
 
     def __init__(self, run: Run | Path | str, device: str = "auto") -> None:
         loaded = run if isinstance(run, Run) else Run.open(Path(run), device=device)
-        run = loaded.path if isinstance(run, Run) else run
         self._task = require(loaded.task, WordPredictor, "attack --lm")
         self._end = loaded.vocabulary.end_id if loaded.signature.end_of_sentence else None
         self._vocabulary, self._form = loaded.vocabulary, loaded.form()
-        self.identity = {"run": str(run), "snapshot": loaded.snapshot, "weights": loaded.weights_sha256}
+        self.identity = {"run": str(loaded.path), "snapshot": loaded.snapshot, "weights": loaded.weights_sha256}
         cut_by = loaded.signature.options.get("segmenter")
         if cut_by == "sentencepiece":
             raise ConfigError(

@@ -248,7 +248,6 @@ def _strings(values: Any, name: str, what: str) -> tuple[str, ...]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise ConfigError(f"victim {name!r}: its attribute {what} must be a list of strings, and is {type(values).__name__}")
     found = tuple(values)
-    wrong = next((value for value in found if not isinstance(value, str)), None)
-    if wrong is not None:
-        raise ConfigError(f"victim {name!r}: its {what} must be strings, and {wrong!r} is {type(wrong).__name__}")
+    if wrong := [value for value in found if not isinstance(value, str)]:
+        raise ConfigError(f"victim {name!r}: its {what} must be strings, and {wrong[0]!r} is {type(wrong[0]).__name__}")
     return found
