@@ -1,0 +1,494 @@
+"""All that a command prints, and how it calls the function behind it: ``outputs.txt`` has both.
+
+The functions are played by ones that return made-up records, so that nothing is trained and no number depends on the machine.
+Each line is typed as it stands, with ``--quiet`` and with ``--json``; hints are printed as on a terminal. After a change on
+purpose, write the file anew and read the difference before it is accepted:
+
+    python -m tests.commands.test_outputs
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sememekit.analysis.clusters import ClustersReport
+from sememekit.analysis.evaluate_ppl import PerplexityComparison, PerplexityReport
+from sememekit.analysis.extended_words import NewWordsReport
+from sememekit.attack.report import AttackReport
+from sememekit.claims.verdict import ClaimResult
+from sememekit.commands._program import app
+from sememekit.commands.doctor import Check, DoctorReport
+from sememekit.data.signature import ChunksSummary, ExamplesSummary, Signature, SourceFile
+from sememekit.jobs.cluster_update import ClusterUpdateReport
+from sememekit.jobs.seeds import SeedsReport
+from sememekit.jobs.study import TrialReport
+from sememekit.jobs.sweep import SweepReport
+from sememekit.jobs.train import TrainReport
+from sememekit.prepare.overlap import Overlap
+from sememekit.prepare.settings import PreprocessReport, PreprocessSettings
+from sememekit.reports.run import RunReport
+from sememekit.reports.table import Views
+from sememekit.runs.extend import ExtendReport
+from sememekit.runs.sharing import ShareReport
+from sememekit.runs.slots import Setting, SettingsTable, SlotInfo
+from sememekit.sememes.lookup import AnnotationReport, LookupReport, LookupSense
+from sememekit.sememes.searching import SearchReport
+from sememekit.sememes.statistics import GraphReport
+from sememekit.sememes.suggesting import SuggestReport, WordSuggestions
+from sememekit.tasks.vectors import VectorCoverage
+from sememekit.text.reading import TextFaults
+from sememekit.training import ChangeReport, EpochReport, StepReport, StopReport
+from tests.reports.samples import drawn, filled, fresh
+from tests.reports.test_terminal import compared
+
+EXPECTED = Path(__file__).with_name("outputs.txt")
+HEAD = "==== "
+Played = Callable[[], Mapping[str, Any]]
+"""What makes the records: name of a function -> what it returns, or a function that is called in its place."""
+
+EPOCH = EpochReport(
+    epoch=2, step=10, train_nats=6.25, valid={"perplexity": 345.678, "nats": 5.0, "rouge1": 0.25}, rate=20.0, best=True,
+    rate_cut=True, finished="epochs done", seconds=2.0, tokens_per_second=4321.0, estimated=True, averaged=True,
+    averaging_begins=True,
+)  # fmt: skip
+STEP = StepReport(epoch=1, batch=5, num_batches=10, step=5, nats=6.5, rate=20.0, tokens_per_second=4321.0)
+ACCURACY = EpochReport(
+    epoch=1, step=10, train_nats=0.5, valid={"accuracy": 0.25}, rate=20.0, best=False, rate_cut=False, finished="",
+    seconds=2.0, tokens_per_second=43.0,
+)  # fmt: skip
+RECIPES = (
+    SimpleNamespace(name="own/first", summary="the first", cost=None, claim=None),
+    SimpleNamespace(
+        name="own/a-name-that-is-never-broken" * 3, summary="another", cost="3 h",
+        claim=SimpleNamespace(metric="perplexity", value=120.0, tolerance=2.5, place="Table 4"),
+    ),
+)  # fmt: skip
+
+
+def trained(bare: bool = False, **given: Any) -> dict[str, Any]:
+    def train(table: Any, out: Any, *, on_report: Any, on_remark: Any, **options: Any) -> TrainReport:
+        for report in (
+            STEP,
+            ACCURACY if bare else EPOCH,
+            ChangeReport(epoch=1, step=7, values={"moved_words": 0.125, "gone": 3}),
+        ):
+            on_report(report)
+        on_report(StopReport(epoch=2, step=11, checkpoint="last"))
+        on_remark("a remark of the training")
+        vectors = None if bare else filled(VectorCoverage, outside="random")
+        rest = {"metric": "perplexity", "stopped": False, "vectors": vectors, **given}
+        return filled(TrainReport, many=2, bare=bare, **rest)
+
+    return {"sememekit.jobs.train.train": train}
+
+
+def seeds(**given: Any) -> dict[str, Any]:
+    def train_seeds(table: Any, out: Any, numbers: Any, *, on_report: Any, on_remark: Any, **options: Any) -> SeedsReport:
+        on_report("seed-1", EPOCH)
+        on_report("seed-2", STEP)
+        on_remark("a remark of the trainings")
+        ended = ({"finished": "epochs done"}, {"finished": "", "best_valid": None})
+        runs = tuple(filled(TrainReport, vectors=None, **one) for one in ended)
+        rest = {"metric": "in_cluster_perplexity", "stopped": False, **given}
+        return filled(SeedsReport, runs=runs, seeds=numbers, table={"a": 1}, **rest)
+
+    return {"sememekit.jobs.seeds.train_seeds": train_seeds}
+
+
+def swept(why: str = "", best: str | None = "s/best.toml", **given: Any) -> dict[str, Any]:
+    settings = {"encoder.hidden_size": 4, "optimizer.clip": 0.123456}
+    done = TrialReport(
+        number=1, run="s/trial-0001", settings=settings, state="failed" if why else "done", valid=None if why else 0.5,
+        epochs=3, cpu_seconds=61.6, why=why,
+    )  # fmt: skip
+    other = done.model_copy(update={"number": 2, "valid": 1234.5678, "state": "pruned", "why": ""})
+    trials = (done,) if why else (done, other)
+
+    def sweep(table: Any, out: Any, over: Any, *, on_trial: Any, **options: Any) -> SweepReport:
+        on_trial(trials[0])
+        rest = {"metric": "perplexity", "exhausted": True, "stopped": False, **given}
+        return SweepReport(out=str(out), budget="3 trials", cpu_minutes=1.25, trials=trials, best=best, **rest)
+
+    return {"sememekit.jobs.sweep.sweep": sweep}
+
+
+def prepared(unknown: int = 1_001, rate: float = 0.01, **given: Any) -> dict[str, Any]:
+    def labelled(names: tuple[str, ...] | None) -> ExamplesSummary:
+        made = filled(ExamplesSummary, many=2, labels=names, texts=("premise", "hypothesis"))
+        splits = {
+            name: one.model_copy(update={"of_label": dict.fromkeys(names or (), 3), "examples": 4 + number})
+            for number, (name, one) in enumerate(zip(("train", "test"), made.splits.values(), strict=True))
+        }
+        return made.model_copy(update={"splits": splits, "left_out": {"none": 1234, "empty text": 1}})
+
+    signature = filled(Signature, many=2)
+    rates = {"train": 0.0, "test": rate}
+    splits = {
+        name: one.model_copy(update={"unknown_rate": rates[name], "unknown": unknown * (name == "test"), "tokens": 1_000})
+        for name, one in zip(rates, signature.splits.values(), strict=True)
+    }
+    values = {"splits": splits, "examples": labelled(("yes", "no")), "chunks": filled(ChunksSummary), "vocabulary_splits": ()}
+    values["faults"] = filled(TextFaults)
+    signature = signature.model_copy(update={**values, **given})
+    overlap = {
+        "valid": Overlap(unit="examples", shared=199, of=10_000),
+        "test": Overlap(unit="n-grams", shared=20, of=1_000),
+        "other": Overlap(unit="examples", shared=3_000, of=6_000),
+    }
+    made = PreprocessReport(folder="d", signature=signature, overlap=overlap)
+    return {"sememekit.jobs.preprocess.preprocess": made}
+
+
+def untrained() -> dict[str, Any]:
+    """Data of which train has an ``<unk>``, with more unknown than known words."""
+    made = prepared(vocabulary_splits=("train",))["sememekit.jobs.preprocess.preprocess"]
+    splits = {name: one.model_copy(update={"unknown_rate": 0.5}) for name, one in made.signature.splits.items()}
+    whole = tuple(filled(SourceFile, split=split) for split in ("test", "all"))
+    values = {"splits": splits, "sources": whole, "examples": None, "faults": TextFaults(policy="strict")}
+    signature = made.signature.model_copy(update=values)
+    return {"sememekit.jobs.preprocess.preprocess": made.model_copy(update={"signature": signature, "overlap": {}})}
+
+
+def graph(names: int, structure: bool = True, **given: Any) -> dict[str, Any]:
+    report = filled(GraphReport, many=2)
+    values: dict[str, Any] = {"words_without_annotation": tuple(f"word{number}" for number in range(names))}
+    values |= {} if structure else {"edges_by_depth": {}, "edges_by_role": {}}
+    statistics = report.statistics.model_copy(update=values)
+    return {
+        "sememekit.jobs.build_sememe_graph.build_sememe_graph": report.model_copy(update={"statistics": statistics, **given}),
+        "sememekit.analysis.suggestions.suggest_for": lambda *given: "suggestions",
+        "sememekit.sememes.suggesting.write_suggestions": None,
+    }
+
+
+def updated(**given: Any) -> dict[str, Any]:
+    def cluster_update(run: Any, *, on_report: Any, **options: Any) -> ClusterUpdateReport:
+        on_report(STEP)
+        on_report(EPOCH)
+        return filled(ClusterUpdateReport, **{"stopped": False, "written": "w/run", **given})
+
+    return {"sememekit.jobs.cluster_update.cluster_update": cluster_update}
+
+
+def extended(words: int, **given: Any) -> dict[str, Any]:
+    refused = {"known": tuple(f"w{number}" for number in range(words)), "empty": ("x",)}
+    dropped = tuple(f"s{number}" for number in range(words))
+    return {
+        "sememekit.runs.extend.extend": filled(
+            ExtendReport, many=2, refused=refused, dropped_sememes=dropped, written="r/2", **given
+        )
+    }
+
+
+def shared(**given: Any) -> dict[str, Any]:
+    report = filled(ShareReport, many=2, **given)
+    return {
+        "sememekit.runs.sharing.push_run": report,
+        "sememekit.runs.sharing.pull_run": report,
+        "sememekit.reports.card.model_card": "# A card\n\nof a run\n\n",
+    }
+
+
+def claims() -> dict[str, Any]:
+    found = [filled(ClaimResult, many=2, name=f"claim-{number}", verdict="holds", paper=paper)
+             for number, paper in enumerate(("one", "other", "one"))]  # fmt: skip
+    return {
+        "sememekit.jobs.reproduce.reproduce": lambda names, *rest, say, **options: [say("a step"), found][1],
+        "sememekit.jobs.reproduce.judged": found,
+        "sememekit.jobs.reproduce.uncounted": ["a result that does not count"],
+    }
+
+
+def attacked(**given: Any) -> dict[str, Any]:
+    refused: dict[str, Any] = {"refused_by_standard": {"names": 1_234_019}, "refused_substitutes": {"names": 1_234_027}}
+    report = filled(AttackReport, many=2, refused_by_any=1_234_003, **refused, **{"stopped": False, **given})
+    return {
+        "sememekit.jobs.attack.attack": report,
+        "sememekit.reports.attack.rate": report,
+        "sememekit.reports.attack.rate_rows": [("outcomes", "success 3"), ("queries", 1234.5)],
+        "sememekit.reports.attack.charts_of": ["a chart"] if report.stopped is False and report.preset else [],
+        "sememekit.reports.charts.write_figure": None,
+    }
+
+
+def touring(**given: Any) -> dict[str, Any]:
+    report = drawn("quickstart")[0].model_copy(update={"stopped": False, "already_done": False, **given})
+    views = Views(parts=lambda shown: [f"the tour in {shown.out}"], page=None, charts=None)
+    return {"sememekit.jobs.quickstart.quickstart": report, "sememekit.reports.quickstart.VIEWS": views}
+
+
+def looked_up(**given: Any) -> dict[str, Any]:
+    return {"sememekit.sememes.lookup.lookup": filled(LookupReport, many=2, **{"senses": filled_senses(), **given})}
+
+
+def filled_senses() -> tuple[LookupSense, ...]:
+    return (filled(LookupSense, many=2, tree=()),)
+
+
+def annotated(senses: int) -> dict[str, Any]:
+    return {"sememekit.sememes.lookup.annotation": filled(AnnotationReport, many=senses, word="w")}
+
+
+def searched(**given: Any) -> dict[str, Any]:
+    report = filled(SearchReport, many=2, **given)
+    return {f"sememekit.sememes.searching.{name}": report for name in ("words_with", "similar_words")}
+
+
+def suggested(known: int, without: str) -> dict[str, Any]:
+    made = [filled(WordSuggestions, many=2) for _ in range(known)]
+    made += [filled(WordSuggestions, many=2, word=word, sememes=()) for word in without]
+    return {
+        "sememekit.sememes.suggesting.suggest": filled(SuggestReport, many=2, words=tuple(made)),
+        "sememekit.sememes.suggesting.write_suggestions": None,
+        "sememekit.sememes.suggesting.write_changes": None,
+        "sememekit.sememes.graph.graph_at": "the graph",
+    }
+
+
+def of_words(cut: int = 0) -> dict[str, Any]:
+    one = filled(PerplexityReport, many=2, bare=cut > 0, cut_sources=cut)
+    several = filled(PerplexityComparison, many=2, reports=(one,) * 2)
+    return {
+        "sememekit.analysis.evaluate_ppl.evaluate_ppl": one,
+        "sememekit.analysis.evaluate_ppl.compare_ppl": several,
+        "sememekit.runs.run.Run.open": lambda run, **options: str(run),
+    }
+
+
+def clustered(empty: int, saved: str) -> dict[str, Any]:
+    return {
+        "sememekit.analysis.clusters.clusters": filled(ClustersReport, many=2, empty_clusters=empty, saved=saved),
+    }
+
+
+def checked(*statuses: str) -> dict[str, Any]:
+    checks = [Check(name=f"check {n}", status=one, detail="[a] detail\x1b", fix="a fix" * (one != "ok"))
+              for n, one in enumerate(statuses)]  # fmt: skip
+    return {"sememekit.commands.doctor.doctor": DoctorReport(status=statuses[-1], checks=checks)}
+
+
+def settings_of(rows: int) -> dict[str, Any]:
+    usual = {"usual": "sdlm", "variants": {"softmax": "the plain one", "sdlm": "with sememes"}}
+    slot = filled(SlotInfo, many=2, slot="decoder", summary="The layer.", **usual)
+    one = {"type": "a number", "key": "tied", "default": 0.5}
+    table = filled(SettingsTable, settings=tuple(filled(Setting, many=2, **one) for _ in range(rows)), summary="The layer.")
+    return {
+        "sememekit.runs.slots.settings_slots": (slot, slot.model_copy(update={"variants": {}})),
+        "sememekit.runs.slots.slot_info": slot,
+        "sememekit.runs.slots.has_variants": lambda name: name == "decoder",
+        "sememekit.runs.slots.settings_table": table,
+    }
+
+
+CASES: dict[str, tuple[str, Played]] = {
+    "train": ("train --data d --out r", trained),
+    "train a classifier": (
+        "train --task nli --data d --out r --resume --track wandb",
+        lambda: trained(True, metric="accuracy", stopped=True, finished="", remarks=()),
+    ),
+    "train by steps": ("train --data d --out r --verbose", lambda: trained(remarks=())),
+    "train --seeds": ("train --data d --out r --seeds 1,2", seeds),
+    "train --seeds, stopped": ("train --data d --out r --seeds 1,2 --jobs 3 --engine dask:x", lambda: seeds(stopped=True)),
+    "sweep": ("sweep --data d --out s --over encoder.hidden_size=4,6 --trials 3", swept),
+    "sweep, stopped": (
+        "sweep --data d --out s --over optimizer.clip=1,2 --cpu-minutes 2 --no-pruning --jobs 1 --epochs 3",
+        lambda: swept(best=None, stopped=True, exhausted=False, metric="validation"),
+    ),
+    "sweep, failed": ("sweep --data d --out s --over optimizer.clip=1,2 --trials 3", lambda: swept(why="no memory", best=None)),
+    "sweep of own code": ("sweep --decoder mine:Own --data d --out s --over optimizer.clip=1,2 --trials 3", swept),
+    "preprocess": ("preprocess plain text --out d --min-count 2 --hold-out 0.1 --vocabulary r", prepared),
+    "preprocess bare": (
+        "preprocess plain text --out d",
+        lambda: prepared(
+            unknown=1_000,
+            rate=0.0099,
+            examples=None,
+            chunks=None,
+            lexicon_coverage=None,
+            vocabulary_splits=("train",),
+            faults=TextFaults(policy="strict"),
+        ),
+    ),
+    "preprocess, unknown": ("preprocess plain text --out d --vocabulary r", untrained),
+    "preprocess wikitext, unknown": ("preprocess wikitext text --out d --vocabulary r", untrained),
+    "build-sememe-graph": ("build-sememe-graph --source open --data d --out g", lambda: graph(11)),
+    "build-sememe-graph, flat": ("build-sememe-graph --source open --data d --out g", lambda: graph(10, structure=False)),
+    "build-sememe-graph, all known": (
+        "build-sememe-graph --source open --data d --out g --unannotated u.tsv --drop-edges 0.5",
+        lambda: graph(0, history=(), lexicons=()),
+    ),
+    "build-sememe-graph --unannotated": (
+        "build-sememe-graph --source open --data d --out g --unannotated u.tsv --side english",
+        lambda: graph(1),
+    ),
+    "cluster-update": ("cluster-update r --epochs 2 --running-passes 1 --out w/run", lambda: updated(statistics="running")),
+    "cluster-update in place": (
+        "cluster-update r",
+        lambda: updated(trained=None, orphaned_words=0, objective_fell=True, statistics="exact"),
+    ),
+    "cluster-update, stopped": ("cluster-update r --epochs 1", lambda: updated(objective_fell=False, stopped=True)),
+    "extend": ("extend r --words w.tsv --out r/2", lambda: extended(11, counted=True, calibrated=True)),
+    "extend, equal": (
+        "extend r --words w.tsv --out r/2 --prior 0.25",
+        lambda: extended(10, counted=False, calibrated=False),
+    ),
+    "extend a classifier": ("extend r --words w.tsv --out r/2", lambda: extended(0, shares=())),
+    "extend --against": (
+        "extend r --against r/2 --data d",
+        lambda: {"sememekit.analysis.extended_words.compare_extended": filled(NewWordsReport, many=2)},
+    ),
+    "clusters": ("clusters r", lambda: clustered(0, "")),
+    "clusters of words": ('clusters r --words "be iraq" --save c.json --members 3 --top 4', lambda: clustered(2, "c.json")),
+    "push": ("push r to-share", lambda: shared(target="to-share")),
+    "push to the hub": ("push r hf://a/b --public --name n", lambda: shared(target="hf://a/b", remarks=())),
+    "push --card -": ("push r --card -", shared),
+    "push --card": ("push r --card README.md", shared),
+    "pull": ("pull to-share --out runs/p", shared),
+    "report": ("report r", lambda: {"sememekit.reports.run.report": filled(RunReport)}),
+    "report --figure": ("report r --figure f.svg", lambda: {"sememekit.reports.run.report": filled(RunReport)}),
+    "reproduce run": ("reproduce run claim-0 --out o --jobs 2", claims),
+    "reproduce report": ("reproduce report class-above-softmax --out o", claims),
+    "attack": ("attack r --data t.tsv --out a --figure f.svg --seed 3 --labels 'no, yes'", attacked),
+    "attack, stopped": ("attack r --data t.tsv --out a --workers 2", lambda: attacked(stopped=True, preset="")),
+    "attack without chart": ("attack r --data t.tsv --out a --figure f.svg", lambda: attacked(preset="", warnings=())),
+    "attack --ratings": ("attack --out a --ratings one.json", attacked),
+    "quickstart": ("quickstart --out q --share 0.5", touring),
+    "quickstart again": ("quickstart --out q", lambda: touring(already_done=True)),
+    "quickstart, stopped": ("quickstart --out q --fresh", lambda: touring(stopped=True, next_commands=("this line", "other"))),
+    "lookup": ("lookup w", looked_up),
+    "lookup, unknown": ("lookup w --source open", lambda: looked_up(senses=())),
+    "lookup, unknown and alone": ("lookup w --source open", lambda: looked_up(senses=(), nearest=())),
+    "lookup --similar": ("lookup w --similar --top 3", searched),
+    "lookup --sememe": ("lookup --sememe a --sememe b", searched),
+    "lookup --sememe, none": ("lookup --sememe a --side english", lambda: searched(senses=(), asked=("a", "b"))),
+    "lookup --suggest": ("lookup --suggest w v", lambda: suggested(1, "abcdefghijk")),
+    "lookup --suggest --dump": ("lookup --suggest w --dump s.tsv --top 2", lambda: suggested(2, "")),
+    "lookup --suggest --overlay": ("lookup --suggest w --graph g --overlay o.txt", lambda: suggested(2, "v")),
+    "lookup --suggest, nothing": ("lookup --suggest w", lambda: suggested(0, "abcdefghijk")),
+    "lookup --graph": ("lookup w --graph g", lambda: annotated(2)),
+    "lookup --graph --overlay": ("lookup w --graph g --overlay o.txt", lambda: annotated(1)),
+    "evaluate-ppl": ("evaluate-ppl r --by senses --batch-size 1", of_words),
+    "evaluate-ppl, cut": ("evaluate-ppl r --split valid", lambda: of_words(cut=1200)),
+    "evaluate-ppl of two": ("evaluate-ppl r q --by senses --names a,b", of_words),
+    "evaluate-ppl --overlay": ("evaluate-ppl r --overlay o.txt", lambda: of_words(cut=12)),
+    "compare": (
+        "compare a b --csv c.csv --latex t.tex --figure f.svg",
+        lambda: {
+            "sememekit.analysis.compare_runs.compare": compared("perplexity", bare=False),
+            "sememekit.reports.charts.write_figure": None,
+        },
+    ),
+    "doctor": ("doctor", lambda: checked("ok", "warn")),
+    "doctor, failing": ("doctor --folder f", lambda: checked("ok", "warn", "fail")),
+    "recipes list": ("recipes list", lambda: {"sememekit.commands.recipes.list_recipes": RECIPES}),
+    "settings": ("settings", lambda: settings_of(2)),
+    "settings decoder": ("settings decoder", lambda: settings_of(2)),
+    "settings decoder sdlm": ("settings decoder sdlm", lambda: settings_of(2)),
+    "settings schedule": ("settings schedule", lambda: settings_of(1)),
+    "settings, none": ("settings decoder softmax", lambda: settings_of(0)),
+}
+NO_QUIET = {"recipes", "settings", "doctor"}
+NO_JSON = {"recipes"}
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(value: Any) -> str:
+    """An argument of a played function, without what stands nowhere else: tables, functions and objects."""
+    if isinstance(value, PreprocessSettings):
+        return "settings" + shown({key: each for key, each in value.model_dump().items() if each})
+    if isinstance(value, str | int | float | None):
+        return repr(value)
+    if isinstance(value, Path):
+        return f"Path {value}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(shown, value))}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {shown(each)}" for key, each in sorted(value.items())) + "}"
+    return "function" if callable(value) else type(value).__name__
+
+
+def typed(arguments: list[str], played: Mapping[str, Any], patch: pytest.MonkeyPatch) -> tuple[int, list[str], str, str]:
+    """The exit code of a line, the calls of the played functions, and what stands on stdout and on stderr."""
+    calls = []
+
+    def play(name: str, result: Any) -> Callable[..., Any]:
+        def call(*given: Any, **options: Any) -> Any:
+            named = [f"{key}={shown(value)}" for key, value in sorted(options.items())]
+            calls.append(f"{name.rpartition('.')[2]}({', '.join([*map(shown, given), *named])})")
+            return result(*given, **options) if callable(result) else result
+
+        return call
+
+    for name, result in played.items():
+        patch.setattr(name, result if name.endswith("VIEWS") else play(name, result))
+    patch.setattr("sememekit.commands._progress.sys", SimpleNamespace(stderr=io.StringIO()))  # no bars: they tell the time
+    patch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    out, err = io.StringIO(), Terminal()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = app(arguments, standalone_mode=False)
+    return code, calls, out.getvalue(), err.getvalue()
+
+
+def lines(name: str) -> Iterator[str]:
+    """A line as it stands, with ``--quiet`` and with ``--json``."""
+    line, played = CASES[name]
+    plain = ""
+    for flag in ("", "--quiet", "--json"):
+        arguments = [*shlex.split(line), *([flag] if flag else [])]
+        if (flag == "--quiet" and arguments[0] in NO_QUIET) or (flag == "--json" and arguments[0] in NO_JSON):
+            continue
+        fresh()
+        with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
+            patch.chdir(folder)
+            for made in ("o", "r"):
+                Path(made).mkdir()
+            for file in ("g",):
+                Path(file).touch()
+            code, calls, out, err = typed(arguments, played(), patch)
+            files = sorted(path.name for path in Path(folder).iterdir() if path.name not in ("o", "r", "g"))
+        yield f"{f'with {flag}' if flag else f'$ sememekit {line}'}: exit {code}{f', files {files}' if files else ''}"
+        yield from calls if not flag else ()
+        if flag == "--json" and out.startswith("{"):
+            yield f"[JSON of {', '.join(json.loads(out))}]"
+            assert out.count("\n") == 1
+        elif flag and out == plain:
+            yield "[as without]"
+        else:
+            yield from (f"| {one}".rstrip() for one in out.splitlines())
+        plain = out if not flag else plain
+        yield from (f"2 {one}" for one in err.splitlines())
+
+
+def expected() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for line in EXPECTED.read_text("utf-8").splitlines():
+        if line.startswith(HEAD):
+            found[line.removeprefix(HEAD)] = []
+        else:
+            list(found.values())[-1].append(line)
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_command_prints_and_calls_as_before(name: str) -> None:
+    assert [*lines(name)] == expected()[name], f"on purpose? then: python -m {__spec__.name}, and read the difference"
+
+
+if __name__ == "__main__":
+    EXPECTED.write_text("".join(f"{line}\n" for name in CASES for line in (HEAD + name, *lines(name))), "utf-8")
+    sys.exit()
