@@ -9,13 +9,16 @@ purpose, write the file anew and read the difference before it is accepted:
 
 from __future__ import annotations
 
+import inspect
 import io
 import json
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial, wraps
 from pathlib import Path
+from pkgutil import resolve_name
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
@@ -23,8 +26,15 @@ from typing import Any
 import pytest
 
 from sememekit.analysis.clusters import ClustersReport
+from sememekit.analysis.evaluate import LabelMetrics, MetricsReport, WrittenMetrics
 from sememekit.analysis.evaluate_ppl import PerplexityComparison, PerplexityReport
 from sememekit.analysis.extended_words import NewWordsReport
+from sememekit.analysis.predict import LabelPrediction
+from sememekit.analysis.score import OverlaidToken, ScoredToken
+from sememekit.analysis.segmentation import SegmentationReport
+from sememekit.analysis.senses.evaluation import SenseScores
+from sememekit.analysis.senses.tagging import SenseTag, TaggedToken
+from sememekit.analysis.written_texts import BaselineReport, ComparisonReport
 from sememekit.attack.report import AttackReport
 from sememekit.claims.verdict import ClaimResult
 from sememekit.commands._program import app
@@ -40,8 +50,10 @@ from sememekit.prepare.settings import PreprocessReport, PreprocessSettings
 from sememekit.reports.run import RunReport
 from sememekit.reports.table import Views
 from sememekit.runs.extend import ExtendReport
+from sememekit.runs.generation import GenerateReport
 from sememekit.runs.sharing import ShareReport
 from sememekit.runs.slots import Setting, SettingsTable, SlotInfo
+from sememekit.runs.writing import Found, WrittenText
 from sememekit.sememes.lookup import AnnotationReport, LookupReport, LookupSense
 from sememekit.sememes.searching import SearchReport
 from sememekit.sememes.statistics import GraphReport
@@ -51,6 +63,7 @@ from sememekit.text.reading import TextFaults
 from sememekit.training import ChangeReport, EpochReport, StepReport, StopReport
 from tests.reports.samples import drawn, filled, fresh
 from tests.reports.test_terminal import compared
+from tests.reports.test_terminal import seeds as several
 
 EXPECTED = Path(__file__).with_name("outputs.txt")
 HEAD = "==== "
@@ -76,15 +89,12 @@ RECIPES = (
 )  # fmt: skip
 
 
-def trained(bare: bool = False, **given: Any) -> dict[str, Any]:
+def trained(bare: bool = False, silent: bool = False, **given: Any) -> dict[str, Any]:
     def train(table: Any, out: Any, *, on_report: Any, on_remark: Any, **options: Any) -> TrainReport:
-        for report in (
-            STEP,
-            ACCURACY if bare else EPOCH,
-            ChangeReport(epoch=1, step=7, values={"moved_words": 0.125, "gone": 3}),
-        ):
+        change = ChangeReport(epoch=1, step=7, values={"moved_words": 0.125, "gone": 3})
+        reports = (STEP, ACCURACY if bare else EPOCH, change, StopReport(epoch=2, step=11, checkpoint="last"))
+        for report in () if silent else reports:
             on_report(report)
-        on_report(StopReport(epoch=2, step=11, checkpoint="last"))
         on_remark("a remark of the training")
         vectors = None if bare else filled(VectorCoverage, outside="random")
         rest = {"metric": "perplexity", "stopped": False, "vectors": vectors, **given}
@@ -266,6 +276,120 @@ def of_words(cut: int = 0) -> dict[str, Any]:
     }
 
 
+def scored(overlaid: bool = False, rows: bool = True) -> dict[str, Any]:
+    kind = partial(OverlaidToken, nats_overlay=0.5) if overlaid else ScoredToken
+    made = [
+        kind(sentence=1, position=1, token="a", read_as="a", nats=None),
+        kind(sentence=1, position=2, token="b", read_as="<unk>", nats=1.25),
+    ]
+    return {
+        "sememekit.runs.run.Run.open": SimpleNamespace(of_run={"run": "r", "checkpoint": "best"}),
+        "sememekit.analysis.score.score": lambda run, lines, **options: [*lines] and (made if rows else []),
+    }
+
+
+class Labelled:
+    """Predictions for the lines 3 and 6 of a file of eight, of which the first is a header."""
+
+    def __init__(self, header: bool, added: str) -> None:
+        run = SimpleNamespace(of_run={"run": "r", "checkpoint": "best"})
+        self.classifier = SimpleNamespace(run=run, labels=("yes", "no"))
+        self.header, self.added, self.lines = header, set(added.split()), 0
+
+    def __iter__(self) -> Iterator[LabelPrediction]:
+        for line, label in ((3, "yes"), (6, "no")):
+            self.lines = line
+            yield LabelPrediction(line=line, label=label, probabilities={"yes": 0.75, "no": 0.25})
+        self.lines = 8
+
+
+def labelled(header: bool = True, added: str = "") -> dict[str, Any]:
+    return {
+        "sememekit.runs.run.Run.open": "the run",
+        "sememekit.analysis.predict.predict": lambda *given, **options: Labelled(header, added),
+    }
+
+
+def tagged(rows: int = 3) -> dict[str, Any]:
+    senses = tuple(
+        SenseTag(number=number, label="l", sememes=("a|x", "b"), probability=share) for number, share in ((2, 0.75), (1, 0.25))
+    )
+    word = TaggedToken(sentence=1, position=1, token="w", read_as="w", nats=None, senses=senses)
+    other = word.model_copy(update={"position": 2, "token": "v", "nats": 1.25, "senses": ()})
+    bare = other.model_copy(update={"sentence": 3, "position": 1, "nats": None})
+    head = SimpleNamespace(model_dump_json=lambda: '{"run": "r"}', sentences=lambda: ["first", "second"])
+    return {
+        "sememekit.notebook.run.load_run": "the run",
+        "sememekit.analysis.senses.tagging.header_of": head,
+        "sememekit.analysis.senses.tagging.tag": lambda run, lines, **options: [*lines] and [word, other, bare][:rows],
+    }
+
+
+class Loaded(SimpleNamespace):
+    """A run of one kind, which tells how it is asked."""
+
+    def __str__(self) -> str:
+        return "r"
+
+    def explain(self, *texts: Any, **options: Any) -> SimpleNamespace:
+        told = [*map(shown, texts), *(f"{name}={shown(value)}" for name, value in sorted(options.items()))]
+        views = Views(page=None, parts=lambda report: [f"asked for {', '.join(told)}"], charts=lambda report: ["a chart"])
+        return SimpleNamespace(report=filled(RunReport), views=views, save=lambda page: page.write_text("a page"))
+
+    analyze = explain
+
+
+def loaded(kind: str, **given: Any) -> dict[str, Any]:
+    values = {"many": 2, **given}
+    return {
+        "sememekit.notebook.run.load_run": Loaded(kinds={kind}),
+        "sememekit.analysis.evaluate.evaluate": filled(
+            WrittenMetrics if kind == "texts" else LabelMetrics if kind == "labels" else MetricsReport, bare=True, **values
+        ),
+        "sememekit.analysis.senses.evaluation.evaluate_senses": filled(SenseScores, many=2),
+        "sememekit.analysis.segmentation.evaluate_segmentation": filled(SegmentationReport, many=2),
+        "sememekit.analysis.explanations.evaluation.evaluate_explanations": drawn("explanation_scores")[0],
+        "sememekit.runs.writing.words_read": 5,
+        "sememekit.reports.charts.write_figure": None,
+    }
+
+
+def of_seeds(kind: type[Any] = LabelMetrics) -> dict[str, Any]:
+    return {
+        "sememekit.training.checkpoint.seed_runs": [Path("r/seed-1")],
+        "sememekit.analysis.evaluate.evaluate_seeds": several(kind, bare=True),
+        "sememekit.analysis.evaluate_ppl.evaluate_ppl": None,
+    }
+
+
+def leading() -> dict[str, Any]:
+    return {"sememekit.analysis.written_texts.baseline": filled(BaselineReport, many=2)}
+
+
+def compared_texts() -> dict[str, Any]:
+    return {"sememekit.analysis.written_texts.compare_texts": filled(ComparisonReport, many=2)}
+
+
+def written(*read: int) -> dict[str, Any]:
+    found = Found(text="a b", words=("a", "b"), score=-1.0, nats=2.0, ended=True)
+    rows = [
+        WrittenText(line=line, best=found, others=(), unknown=(), source_words=9, read_words=words)
+        for line, words in enumerate(read, start=1)
+    ]
+    writer = SimpleNamespace(task="the task")
+    return {
+        "sememekit.runs.run.Run.open": Loaded(kinds={"texts"}),
+        "sememekit.runs.writing.load_writer": writer,
+        "sememekit.runs.writing.search_of": "the search",
+        "sememekit.runs.writing.write_texts": lambda writer, lines, *rest: [*lines] and rows,
+    }
+
+
+def generated() -> dict[str, Any]:
+    report = GenerateReport(prompt=("a",), tokens=("b",), text="a b", nats=1.0, seed=1)
+    return {"sememekit.runs.run.Run.open": Loaded(kinds={"words"}), "sememekit.runs.generation.generate": report}
+
+
 def clustered(empty: int, saved: str) -> dict[str, Any]:
     return {
         "sememekit.analysis.clusters.clusters": filled(ClustersReport, many=2, empty_clusters=empty, saved=saved),
@@ -297,6 +421,9 @@ CASES: dict[str, tuple[str, Played]] = {
         "train --task nli --data d --out r --resume --track wandb",
         lambda: trained(True, metric="accuracy", stopped=True, finished="", remarks=()),
     ),
+    "train on": ("train --data d --out r --resume", lambda: trained(remarks=())),
+    "train on, ended": ("train --out r --resume", lambda: trained(silent=True, remarks=())),
+    "train lattices": ("train --task lattice --data d --out r", lambda: trained(remarks=(), vectors=None)),
     "train by steps": ("train --data d --out r --verbose", lambda: trained(remarks=())),
     "train --seeds": ("train --data d --out r --seeds 1,2", seeds),
     "train --seeds, stopped": ("train --data d --out r --seeds 1,2 --jobs 3 --engine dask:x", lambda: seeds(stopped=True)),
@@ -389,6 +516,96 @@ CASES: dict[str, tuple[str, Played]] = {
             "sememekit.reports.charts.write_figure": None,
         },
     ),
+    "evaluate-ppl of seeds": ("evaluate-ppl r --dtype float32", lambda: of_seeds(PerplexityReport)),
+    "evaluate-ppl of seeds and others": ("evaluate-ppl q r", of_seeds),
+    "evaluate-ppl --overlay of seeds": ("evaluate-ppl r --overlay o.txt", of_seeds),
+    "evaluate-ppl --csv of one": ("evaluate-ppl r --csv c.csv", of_words),
+    "evaluate-ppl --latex of one": ("evaluate-ppl r --latex t.tex", of_words),
+    "evaluate-ppl --csv": ("evaluate-ppl r --csv c.csv --by senses --by senses", lambda: of_words(cut=1)),
+    "evaluate-ppl --names": ("evaluate-ppl r q --names a,b,c", of_words),
+    "evaluate-ppl --names, --overlay": ("evaluate-ppl r --overlay o.txt --names a", of_words),
+    "evaluate-ppl --caption": ("evaluate-ppl r --by senses --caption Table", of_words),
+    "evaluate-ppl --overlay of two": ("evaluate-ppl r q --overlay o.txt", of_words),
+    "evaluate-ppl --overlay --cache": ("evaluate-ppl r --overlay o.txt --cache", of_words),
+    "eval": ("eval r --split valid", lambda: loaded("words")),
+    "eval of a classifier": ("eval r --data d --dtype tf32", lambda: loaded("labels")),
+    "eval of texts": ("eval r --set task.search.beam_size=3 --texts t.jsonl", lambda: loaded("texts", cut_sources=0)),
+    "eval of texts, cut": ("eval r", lambda: loaded("texts", cut_sources=1, examples=1)),
+    "eval --senses": ("eval r --senses gold --method lift --source open", lambda: loaded("words")),
+    "eval --senses --split": ("eval r --senses gold --split test", lambda: loaded("words")),
+    "eval --senses of a model elsewhere": ("eval hf:m --senses gold --data d --source open", lambda: loaded("words")),
+    "eval of a model elsewhere": ("eval hf:m --split valid", lambda: loaded("words")),
+    "eval --source": ("eval r --source open", lambda: loaded("words")),
+    "eval --method": ("eval r --method lift", lambda: loaded("words")),
+    "eval --words": ("eval r --words text", lambda: loaded("lattices")),
+    "eval --segmentation": (
+        "eval r --segmentation gold --words text --lexicon open --marks given --decode posterior",
+        lambda: loaded("lattices"),
+    ),
+    "eval --segmentation --data": ("eval r --segmentation gold --data d", lambda: loaded("lattices")),
+    "eval --explanations": (
+        "eval r --explanations --top 1 --top 5 --contexts 3 --html p.html --figure f.svg",
+        lambda: loaded("words"),
+    ),
+    "eval --explanations --texts": ("eval r --explanations --texts t", lambda: loaded("words")),
+    "eval --top": ("eval r --top 1", lambda: loaded("words")),
+    "eval --lead": ("eval r --lead 3-words", lambda: loaded("words")),
+    "eval --baseline": ("eval d --baseline lead --lead 3-words --rouge duc --split valid", leading),
+    "eval of seeds": ("eval r", of_seeds),
+    "eval of seeds --decode": ("eval r --decode posterior", of_seeds),
+    "explain": ("explain r 'a b' --top 3 --html p.html --figure f.svg", lambda: loaded("words")),
+    "explain --word": ("explain r 'a b' --word w --right c --overlay o.txt", lambda: loaded("words")),
+    "explain --right": ("explain r 'a b' --right c", lambda: loaded("words")),
+    "explain lines": ("explain r < a\\nb", lambda: loaded("words")),
+    "explain nothing": ("explain r", lambda: loaded("words")),
+    "explain a pair": ("explain r a b --label yes", lambda: loaded("labels")),
+    "explain two texts": ("explain r a b", lambda: loaded("words")),
+    "explain a file": ("explain r g", lambda: loaded("words")),
+    "explain a text": ("explain r a --apart", lambda: loaded("texts")),
+    "explain a sentence": ("explain r a", lambda: loaded("lattices")),
+    "explain a sentence --split": ("explain r a --split valid", lambda: loaded("lattices")),
+    "explain --embeddings": ("explain r 'a b' --embeddings --split valid --data d", lambda: loaded("lattices")),
+    "explain of a model elsewhere": ("explain hf:m a --source open", lambda: loaded("words")),
+    "explain --data of a model elsewhere": ("explain hf:m a --data d", lambda: loaded("words")),
+    "explain --word of a model elsewhere": ("explain hf:m a --word w", lambda: loaded("words")),
+    "explain --overlay of a model elsewhere": ("explain hf:m a --overlay o.txt", lambda: loaded("words")),
+    "analyze": ("analyze r q --contexts 9 --seed 3 --html p.html --figure f.svg", lambda: loaded("words")),
+    "analyze a classifier": ("analyze r", lambda: loaded("labels")),
+    "analyze --figure of a classifier": ("analyze r --figure f.svg", lambda: loaded("labels")),
+    "compare texts": ("compare g g --by duc --seed 2", compared_texts),
+    "compare texts without a metric": ("compare g g", compared_texts),
+    "compare three texts": ("compare g g g --by duc", compared_texts),
+    "compare texts --split": ("compare g g --by duc --split valid --device cpu", compared_texts),
+    "compare runs --by": ("compare r r --by duc", compared_texts),
+    "score": ("score r < a b", scored),
+    "score --overlay": ("score r --overlay o.txt --carry --segment < a b", lambda: scored(overlaid=True)),
+    "score nothing": ("score r < a b", lambda: scored(rows=False)),
+    "predict": ("predict r < a", labelled),
+    "predict a file": ("predict r g --open-vocabulary open", lambda: labelled(False, "w v")),
+    "predict -": ("predict r - --open-vocabulary open --lemmas wordnet --side english < a", labelled),
+    "predict a text": ("predict r 'a text'", labelled),
+    "predict a long text": (f"predict r {'a' * 300}", labelled),
+    "tag": ("tag r < w v", tagged),
+    "tag words": ("tag r --words w,,v --method lift --no-surprisal < w v", tagged),
+    "tag --format conllu": ("tag r --format conllu < w v", tagged),
+    "tag --format jsonl": ("tag r --format jsonl < w v", tagged),
+    "tag nothing": ("tag r < w", lambda: tagged(0)),
+    "tag no such word": ("tag r --words x < w", lambda: tagged(0)),
+    "tag with a model elsewhere": ("tag hf:m --source open < w", tagged),
+    "generate": ("generate r a --num-tokens 3 --top-k 2 --stop b", generated),
+    "generate several": ("generate r --num-samples 2 --seed 5 < a\\nb", generated),
+    "generate from nothing": ("generate r", generated),
+    "generate --beam": ("generate r a --beam 2", generated),
+    "generate --beam --top-k": ("generate r a --beam 2 --top-k 3", generated),
+    "generate from a file name": ("generate r g", generated),
+    "generate --input": ("generate r --input g", generated),
+    "generate texts": ("generate r --set task.search.beam_size=3 --apart < a\\nb", lambda: written(9, 9)),
+    "generate texts, cut": ("generate r --errors skip --input - < a\\nb\\nc", lambda: written(9, 4, 5)),
+    "generate one text": ("generate r a", lambda: written(8)),
+    "generate no text": ("generate r --input g", lambda: written()),
+    "generate a text from a file name": ("generate r g", lambda: written(9)),
+    "generate a text and a file": ("generate r a --input g", lambda: written(9)),
+    "generate texts --top-k": ("generate r a --top-k 3", lambda: written(9)),
     "doctor": ("doctor", lambda: checked("ok", "warn")),
     "doctor, failing": ("doctor --folder f", lambda: checked("ok", "warn", "fail")),
     "recipes list": ("recipes list", lambda: {"sememekit.commands.recipes.list_recipes": RECIPES}),
@@ -398,8 +615,8 @@ CASES: dict[str, tuple[str, Played]] = {
     "settings schedule": ("settings schedule", lambda: settings_of(1)),
     "settings, none": ("settings decoder softmax", lambda: settings_of(0)),
 }
-NO_QUIET = {"recipes", "settings", "doctor"}
-NO_JSON = {"recipes"}
+NO_QUIET = {"recipes", "settings", "doctor", "score", "predict", "generate"}
+NO_JSON = {"recipes", "tag"}
 
 
 class Terminal(io.StringIO):
@@ -422,7 +639,19 @@ def shown(value: Any) -> str:
     return "function" if callable(value) else type(value).__name__
 
 
-def typed(arguments: list[str], played: Mapping[str, Any], patch: pytest.MonkeyPatch) -> tuple[int, list[str], str, str]:
+def original(name: str) -> Any:
+    """The function of a name such as ``sememekit.runs.run.Run.open``, whose options the command may look at."""
+    found = resolve_name(name)
+    return found if inspect.isfunction(found) else getattr(found, "__func__", found)
+
+
+def typed(
+    arguments: list[str],
+    played: Mapping[str, Any],
+    patch: pytest.MonkeyPatch,
+    stdin: str = "",
+    stdout: io.StringIO | None = None,
+) -> tuple[int, list[str], str, str]:
     """The exit code of a line, the calls of the played functions, and what stands on stdout and on stderr."""
     calls = []
 
@@ -432,13 +661,13 @@ def typed(arguments: list[str], played: Mapping[str, Any], patch: pytest.MonkeyP
             calls.append(f"{name.rpartition('.')[2]}({', '.join([*map(shown, given), *named])})")
             return result(*given, **options) if callable(result) else result
 
-        return call
+        return wraps(original(name))(call)
 
     for name, result in played.items():
         patch.setattr(name, result if name.endswith("VIEWS") else play(name, result))
     patch.setattr("sememekit.commands._progress.sys", SimpleNamespace(stderr=io.StringIO()))  # no bars: they tell the time
-    patch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
-    out, err = io.StringIO(), Terminal()
+    patch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+    out, err = stdout or io.StringIO(), Terminal()
     with redirect_stdout(out), redirect_stderr(err):
         code = app(arguments, standalone_mode=False)
     return code, calls, out.getvalue(), err.getvalue()
@@ -446,8 +675,8 @@ def typed(arguments: list[str], played: Mapping[str, Any], patch: pytest.MonkeyP
 
 def lines(name: str) -> Iterator[str]:
     """A line as it stands, with ``--quiet`` and with ``--json``."""
-    line, played = CASES[name]
-    plain = ""
+    (line, _, stdin), played = CASES[name][0].partition(" < "), CASES[name][1]
+    plain = 0, "", ""
     for flag in ("", "--quiet", "--json"):
         arguments = [*shlex.split(line), *([flag] if flag else [])]
         if (flag == "--quiet" and arguments[0] in NO_QUIET) or (flag == "--json" and arguments[0] in NO_JSON):
@@ -459,18 +688,20 @@ def lines(name: str) -> Iterator[str]:
                 Path(made).mkdir()
             for file in ("g",):
                 Path(file).touch()
-            code, calls, out, err = typed(arguments, played(), patch)
+            code, calls, out, err = typed(arguments, played(), patch, stdin.replace("\\n", "\n"))
             files = sorted(path.name for path in Path(folder).iterdir() if path.name not in ("o", "r", "g"))
-        yield f"{f'with {flag}' if flag else f'$ sememekit {line}'}: exit {code}{f', files {files}' if files else ''}"
+        if flag and (code, out, err) == plain:
+            yield f"with {flag}: the same"
+            continue
+        yield f"{f'with {flag}' if flag else f'$ sememekit {CASES[name][0]}'}: exit {code}{f', files {files}' if files else ''}"
         yield from calls if not flag else ()
         if flag == "--json" and out.startswith("{"):
-            yield f"[JSON of {', '.join(json.loads(out))}]"
-            assert out.count("\n") == 1
-        elif flag and out == plain:
-            yield "[as without]"
+            yield from (f"[JSON of {', '.join(json.loads(one))}]" for one in out.splitlines())
+        elif flag and out == plain[1]:
+            yield "[the same result]"
         else:
             yield from (f"| {one}".rstrip() for one in out.splitlines())
-        plain = out if not flag else plain
+        plain = plain if flag else (code, out, err)
         yield from (f"2 {one}" for one in err.splitlines())
 
 
