@@ -35,7 +35,8 @@ from sememekit.analysis.segmentation import SegmentationReport
 from sememekit.analysis.senses.evaluation import SenseScores
 from sememekit.analysis.senses.tagging import SenseTag, TaggedToken
 from sememekit.analysis.written_texts import BaselineReport, ComparisonReport
-from sememekit.attack.report import AttackReport
+from sememekit.attack.report import AttackComparison, AttackReport
+from sememekit.claims.claims import load_claims
 from sememekit.claims.verdict import ClaimResult
 from sememekit.commands._program import app
 from sememekit.commands.doctor import Check, DoctorReport
@@ -54,10 +55,13 @@ from sememekit.runs.generation import GenerateReport
 from sememekit.runs.sharing import ShareReport
 from sememekit.runs.slots import Setting, SettingsTable, SlotInfo
 from sememekit.runs.writing import Found, WrittenText
-from sememekit.sememes.lookup import AnnotationReport, LookupReport, LookupSense
-from sememekit.sememes.searching import SearchReport
+from sememekit.sememes.formats.open_lexicon import Fault
+from sememekit.sememes.lookup import AnnotationReport, CheckReport, LookupReport, LookupSense
+from sememekit.sememes.lookup import ChangeReport as Changed
+from sememekit.sememes.searching import DiffReport, DumpReport, PairsReport, SearchReport
 from sememekit.sememes.statistics import GraphReport
 from sememekit.sememes.suggesting import SuggestReport, WordSuggestions
+from sememekit.signals import Stopped
 from sememekit.tasks.vectors import VectorCoverage
 from sememekit.text.reading import TextFaults
 from sememekit.training import ChangeReport, EpochReport, StepReport, StopReport
@@ -80,13 +84,17 @@ ACCURACY = EpochReport(
     epoch=1, step=10, train_nats=0.5, valid={"accuracy": 0.25}, rate=20.0, best=False, rate_cut=False, finished="",
     seconds=2.0, tokens_per_second=43.0,
 )  # fmt: skip
+Named = partial(SimpleNamespace, model_dump=lambda mode: {"mode": mode})
 RECIPES = (
-    SimpleNamespace(name="own/first", summary="the first", cost=None, claim=None),
-    SimpleNamespace(
+    Named(name="own/first", summary="the first", cost=None, claim=None),
+    Named(
         name="own/a-name-that-is-never-broken" * 3, summary="another", cost="3 h",
         claim=SimpleNamespace(metric="perplexity", value=120.0, tolerance=2.5, place="Table 4"),
     ),
 )  # fmt: skip
+
+CLAIMS = [next(one for one in load_claims().values() if (one[1].small is None) is bare) for bare in (False, True)]
+"""The first claim that has small models, and the first that has none."""
 
 
 def trained(bare: bool = False, silent: bool = False, **given: Any) -> dict[str, Any]:
@@ -215,8 +223,43 @@ def claims() -> dict[str, Any]:
              for number, paper in enumerate(("one", "other", "one"))]  # fmt: skip
     return {
         "sememekit.jobs.reproduce.reproduce": lambda names, *rest, say, **options: [say("a step"), found][1],
+        "sememekit.commands.reproduce.load_claims": {f"claim-{number}": one for number, one in enumerate(CLAIMS)},
+        "sememekit.jobs.reproduce.trials_of": "the trials",
+        "sememekit.jobs.reproduce.timings_for": "the timings",
+        "sememekit.claims.chain.shell_script": "set -e\ntrain\n",
+        "sememekit.claims.verdict.judge": lambda name, *rest, **options: found[0].model_copy(update={"name": name}),
+        "sememekit.reports.ledger.into_page": "the page with the ledger",
         "sememekit.jobs.reproduce.judged": found,
         "sememekit.jobs.reproduce.uncounted": ["a result that does not count"],
+    }
+
+
+def stopped_claims() -> dict[str, Any]:
+    def reproduce(*given: Any, **options: Any) -> None:
+        raise Stopped
+
+    return {"sememekit.jobs.reproduce.reproduce": reproduce}
+
+
+def compared_attacks() -> dict[str, Any]:
+    return {
+        "sememekit.attack.folder.compare_attacks": filled(AttackComparison, many=2),
+        "sememekit.reports.attack.charts_of": ["a chart"],
+        "sememekit.reports.charts.write_figure": None,
+    }
+
+
+def resumed(candidates: str) -> dict[str, Any]:
+    stored = SimpleNamespace(identity={"plan": {"candidates": {"name": candidates}}})
+    return {**attacked(), "sememekit.attack.folder.AttackFolder.open": stored}
+
+
+def segmented(*lines: str) -> dict[str, Any]:
+    return {
+        "sememekit.runs.run.Run.open": "the run",
+        "sememekit.runs.lattices.open_reader": "the reader",
+        "sememekit.runs.lattices.segment_raw": lambda reader, source, **options: source.read() and list(lines),
+        "sememekit.data.segmenters.segmenter_for": SimpleNamespace(segment=str.split),
     }
 
 
@@ -253,6 +296,21 @@ def annotated(senses: int) -> dict[str, Any]:
 def searched(**given: Any) -> dict[str, Any]:
     report = filled(SearchReport, many=2, **given)
     return {f"sememekit.sememes.searching.{name}": report for name in ("words_with", "similar_words")}
+
+
+def questioned(**given: Any) -> dict[str, Any]:
+    """The answers to the other questions of lookup."""
+    faults = (filled(Fault, many=2), filled(Fault, many=2))
+    return {
+        "sememekit.sememes.lookup.add_change": filled(Changed, many=2),
+        "sememekit.sememes.lookup.check_open_lexicon": filled(CheckReport, many=2, faults=faults, **given),
+        "sememekit.sememes.searching.dump_lexicons": filled(DumpReport, many=2, **given),
+        "sememekit.sememes.searching.diff_lexicons": filled(DiffReport, many=2),
+        "sememekit.sememes.searching.read_pairs": ["the pairs"],
+        "sememekit.sememes.searching.similarity": filled(PairsReport, many=2),
+        "sememekit.analysis.suggestions.suggest_for": suggested(1, "a")["sememekit.sememes.suggesting.suggest"],
+        "sememekit.analysis.suggestions.vectors_at": "the vectors",
+    }
 
 
 def suggested(known: int, without: str) -> dict[str, Any]:
@@ -485,7 +543,41 @@ CASES: dict[str, tuple[str, Played]] = {
     "report": ("report r", lambda: {"sememekit.reports.run.report": filled(RunReport)}),
     "report --figure": ("report r --figure f.svg", lambda: {"sememekit.reports.run.report": filled(RunReport)}),
     "reproduce run": ("reproduce run claim-0 --out o --jobs 2", claims),
-    "reproduce report": ("reproduce report class-above-softmax --out o", claims),
+    "reproduce report": ("reproduce report --out o", claims),
+    "reproduce run, all": ("reproduce run --tiny --seeds 2 --root r", claims),
+    "reproduce run, stopped": ("reproduce run claim-0 --out o", stopped_claims),
+    "reproduce show": ("reproduce show claim-0 --out o --tiny", claims),
+    "reproduce list": ("reproduce list", claims),
+    "reproduce list of a word": ("reproduce list claim-1", claims),
+    "reproduce list of no word": ("reproduce list zzz", claims),
+    "reproduce report with pages": ("reproduce report --from r claim-1 --html p.html --markdown p.md --tiny", claims),
+    "reproduce report --into": ("reproduce report --out o --into p.md", claims),
+    "reproduce report --into, a word": ("reproduce report claim --out o --into p.md", claims),
+    "reproduce report without results": ("reproduce report --out none", claims),
+    "reproduce report --from nothing": ("reproduce report --from none", claims),
+    "attack --compare": ("attack --compare a/1 b/1 --figure f.svg", compared_attacks),
+    "attack --compare --html": (
+        "attack --compare a/1 b/1 --html p.html --figure f.svg",
+        lambda: {**compared_attacks(), "sememekit.reports.attack.charts_of": []},
+    ),
+    "attack --compare, of two names": ("attack --compare a/1 b/2", compared_attacks),
+    "attack --resume": ("attack --out a --resume --source open --vectors v", lambda: resumed("embedding")),
+    "attack --resume, of sememes": ("attack --out a --resume --source open --lemmas wordnet", lambda: resumed("sememe")),
+    "attack in Chinese": (
+        "attack r --data t --out a --segmenter fmm --lexicon open --open-vocabulary open --lemmas l --judge q --lm m --logits",
+        attacked,
+    ),
+    "segment": ("segment --segmenter none < a b\\n\\nc", segmented),
+    "segment without an end": ("segment --segmenter none < a b", segmented),
+    "segment --model": ("segment --model r --decode posterior --device cpu < ab", lambda: segmented("a b\n", "\n")),
+    "segment --model without words": ("segment --model r < ab", lambda: segmented(" \n", "\n")),
+    "segment --model --hmm": ("segment --model r --hmm < ab", segmented),
+    "segment --model --segmenter": ("segment --model r --segmenter fmm < ab", segmented),
+    "segment with pieces": ("segment --model g < ab", segmented),
+    "segment with no pieces": ("segment --model none < ab", segmented),
+    "segment --which": ("segment --which last < ab", segmented),
+    "segment --device": ("segment --device cpu < ab", segmented),
+    "segment a file": ("segment g", segmented),
     "attack": ("attack r --data t.tsv --out a --figure f.svg --seed 3 --labels 'no, yes'", attacked),
     "attack, stopped": ("attack r --data t.tsv --out a --workers 2", lambda: attacked(stopped=True, preset="")),
     "attack without chart": ("attack r --data t.tsv --out a --figure f.svg", lambda: attacked(preset="", warnings=())),
@@ -505,6 +597,22 @@ CASES: dict[str, tuple[str, Played]] = {
     "lookup --suggest, nothing": ("lookup --suggest w", lambda: suggested(0, "abcdefghijk")),
     "lookup --graph": ("lookup w --graph g", lambda: annotated(2)),
     "lookup --graph --overlay": ("lookup w --graph g --overlay o.txt", lambda: annotated(1)),
+    "lookup --change": ('lookup --change w "+a -b" --graph r --overlay o.txt', questioned),
+    "lookup --change of a lexicon": ('lookup --change w "+a" --graph g', questioned),
+    "lookup --change of open": ('lookup --change w "+a" --side english', questioned),
+    "lookup --dump": ("lookup --source list:a --source open --dump d.tsv", lambda: questioned(renamed=1_200)),
+    "lookup --dump, named well": ("lookup --dump d.tsv", lambda: questioned(renamed=0)),
+    "lookup --diff": ("lookup --diff table:d.tsv --top 1", questioned),
+    "lookup --pairs": ("lookup --pairs p.tsv --source open", questioned),
+    "lookup two words": ("lookup w v --graph g", questioned),
+    "lookup --check": ("lookup --check", lambda: questioned(ok=True)),
+    "lookup --check, with faults": ("lookup --check", lambda: questioned(ok=False)),
+    "lookup --suggest --vectors": ("lookup --suggest w --vectors v.txt", questioned),
+    "lookup --suggest of data": ("lookup --suggest --unannotated-of r --source open --top 4", questioned),
+    "lookup --overlay of a lexicon": ("lookup w --overlay o.txt", questioned),
+    "lookup --side of a graph": ("lookup w --graph g --side english", questioned),
+    "lookup --suggest --side, --graph": ("lookup --suggest w --vectors v --graph g --side english", questioned),
+    "lookup --graph --source": ("lookup w --graph g --source open", questioned),
     "evaluate-ppl": ("evaluate-ppl r --by senses --batch-size 1", of_words),
     "evaluate-ppl, cut": ("evaluate-ppl r --split valid", lambda: of_words(cut=1200)),
     "evaluate-ppl of two": ("evaluate-ppl r q --by senses --names a,b", of_words),
@@ -521,7 +629,7 @@ CASES: dict[str, tuple[str, Played]] = {
     "evaluate-ppl --overlay of seeds": ("evaluate-ppl r --overlay o.txt", of_seeds),
     "evaluate-ppl --csv of one": ("evaluate-ppl r --csv c.csv", of_words),
     "evaluate-ppl --latex of one": ("evaluate-ppl r --latex t.tex", of_words),
-    "evaluate-ppl --csv": ("evaluate-ppl r --csv c.csv --by senses --by senses", lambda: of_words(cut=1)),
+    "evaluate-ppl --csv": ("evaluate-ppl r --csv c.csv --by senses --by senses", of_words),
     "evaluate-ppl --names": ("evaluate-ppl r q --names a,b,c", of_words),
     "evaluate-ppl --names, --overlay": ("evaluate-ppl r --overlay o.txt --names a", of_words),
     "evaluate-ppl --caption": ("evaluate-ppl r --by senses --caption Table", of_words),
@@ -615,13 +723,36 @@ CASES: dict[str, tuple[str, Played]] = {
     "settings schedule": ("settings schedule", lambda: settings_of(1)),
     "settings, none": ("settings decoder softmax", lambda: settings_of(0)),
 }
-NO_QUIET = {"recipes", "settings", "doctor", "score", "predict", "generate"}
-NO_JSON = {"recipes", "tag"}
 
 
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
+
+
+REFUSED: dict[str, Played] = {
+    "quickstart --out q --figure f.bmp": touring,
+    "analyze r --figure f.bmp": lambda: loaded("words"),
+    "analyze r --html own": lambda: loaded("words"),
+    "explain r a --figure f.bmp": lambda: loaded("words"),
+    "explain r a --html own": lambda: loaded("words"),
+    "eval r --explanations --figure f.bmp": lambda: loaded("words"),
+    "eval r --explanations --html own": lambda: loaded("words"),
+    "attack r --data t.tsv --out a --figure f.bmp": attacked,
+    "attack --compare a b --html own": compared_attacks,
+    "clusters r --html own": lambda: clustered(0, ""),
+    "compare a b --csv own": of_words,
+    "compare a b --latex own": of_words,
+    "compare a b --html own": of_words,
+    "compare a b --figure f.bmp": of_words,
+    "evaluate-ppl r --by senses --csv own": of_words,
+    "evaluate-ppl r --by senses --latex own": of_words,
+    "reproduce report --out o --html own": claims,
+    "reproduce report --out o --markdown own": claims,
+    "push r --card own": shared,
+}
+"""Lines that would write over a file of another kind, or a figure in a form that is none."""
+CASES |= {f"no output: {line}": (line, played) for line, played in REFUSED.items()}
 
 
 def shown(value: Any) -> str:
@@ -679,17 +810,17 @@ def lines(name: str) -> Iterator[str]:
     plain = 0, "", ""
     for flag in ("", "--quiet", "--json"):
         arguments = [*shlex.split(line), *([flag] if flag else [])]
-        if (flag == "--quiet" and arguments[0] in NO_QUIET) or (flag == "--json" and arguments[0] in NO_JSON):
-            continue
         fresh()
         with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
             patch.chdir(folder)
             for made in ("o", "r"):
                 Path(made).mkdir()
-            for file in ("g",):
-                Path(file).touch()
+            Path("g").touch()
+            Path("own").write_text("a file of mine")
             code, calls, out, err = typed(arguments, played(), patch, stdin.replace("\\n", "\n"))
-            files = sorted(path.name for path in Path(folder).iterdir() if path.name not in ("o", "r", "g"))
+            files = sorted(path.name for path in Path(folder).iterdir() if path.name not in ("o", "r", "g", "own"))
+        if f"no such option: {flag}" in err:
+            continue
         if flag and (code, out, err) == plain:
             yield f"with {flag}: the same"
             continue
