@@ -35,6 +35,7 @@ from sememekit.commands._typed_table import typed_table
 from sememekit.errors import TrainingError
 from sememekit.files import RunWarning
 from sememekit.jobs.train import TrainReport
+from sememekit.signals import stop_signals
 from tests.commands import test_defaults, test_flags
 from tests.reports.samples import filled
 
@@ -309,8 +310,34 @@ def test_the_first_process_of_torchrun_prints_and_one_tells_of_a_failure(
         on_remark("a remark")
         return filled(TrainReport, vectors=None, **{"metric": "perplexity", "stopped": False, **result})
 
+    def stopping(**options: bool) -> Any:
+        called.append(options)
+        return stop_signals(**options)
+
+    monkeypatch.setattr("sememekit.commands.train.stop_signals", stopping)
     monkeypatch.setattr("sememekit.ranks.joined", joined)
     monkeypatch.setattr("sememekit.jobs.train.train", train)
     done = runner.invoke(app, ["train", "--data", "d", "--out", "r"], env={"WORLD_SIZE": "2"})
     assert (done.exit_code, done.stdout != "", done.stderr) == (code, stdout, stderr)
-    assert called == [{"noted": "begun r"}, {"resume": True, "ranks": True}], "after a restart it goes on where it was"
+    assert called == [{"noted": "begun r"}, {"patient": True, "lasting": True}, {"resume": True, "ranks": True}]
+
+
+@pytest.mark.parametrize(("restarts", "first", "resumed"), [(0, True, False), (1, True, True), (1, False, False)])
+def test_a_restarted_process_goes_on_where_it_began(
+    restarts: int, first: bool, resumed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[bool] = []
+    group = SimpleNamespace(leads=True, restarts=restarts, size=1, noted=lambda what: first)
+
+    @contextmanager
+    def joined() -> Any:
+        yield group
+
+    def train(table: Any, out: Path, *, resume: bool, should_stop: Any, **told: Any) -> TrainReport:
+        called.append(resume)
+        return filled(TrainReport, vectors=None, metric="perplexity", stopped=False)
+
+    monkeypatch.setattr("sememekit.ranks.joined", joined)
+    monkeypatch.setattr("sememekit.jobs.train.train", train)
+    assert runner.invoke(app, ["train", "--data", "d", "--out", "r", "-q"], env={"WORLD_SIZE": "1"}).stderr == ""
+    assert called == [resumed]

@@ -15,7 +15,8 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import nullcontext, redirect_stderr, redirect_stdout
+from enum import Enum
 from functools import partial, wraps
 from pathlib import Path
 from pkgutil import resolve_name
@@ -61,7 +62,7 @@ from sememekit.sememes.lookup import ChangeReport as Changed
 from sememekit.sememes.searching import DiffReport, DumpReport, PairsReport, SearchReport
 from sememekit.sememes.statistics import GraphReport
 from sememekit.sememes.suggesting import SuggestReport, WordSuggestions
-from sememekit.signals import Stopped
+from sememekit.signals import Stopped, stop_signals
 from sememekit.tasks.vectors import VectorCoverage
 from sememekit.text.reading import TextFaults
 from sememekit.training import ChangeReport, EpochReport, StepReport, StopReport
@@ -448,6 +449,56 @@ def generated() -> dict[str, Any]:
     return {"sememekit.runs.run.Run.open": Loaded(kinds={"words"}), "sememekit.runs.generation.generate": report}
 
 
+class Listening:
+    """A socket that listens on a port, and what a server needs besides: runs, a worker and a folder."""
+
+    def __init__(self) -> None:
+        self.runs = dict.fromkeys(("r", "q"), self)
+
+    def __enter__(self) -> Listening:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing to close."""
+
+    def setsockopt(self, *option: int) -> None:
+        print("option of the socket:", *map(int, option), file=sys.stderr)
+
+    def getsockname(self) -> tuple[str, int]:
+        return "address", 8701
+
+    def load(self) -> None:
+        print("a run is read", file=sys.stderr)
+
+    def close(self) -> None:
+        print("the worker is closed", file=sys.stderr)
+
+
+def served(error: OSError | None = None) -> dict[str, Any]:
+    def listen(*given: Any, **options: Any) -> Listening:
+        if error is not None:
+            raise error
+        return Listening()
+
+    bench = Listening()
+    return {
+        "sememekit.commands.serve.find_spec": "there",
+        "sememekit.commands.serve.run_server": None,
+        "sememekit.serve.app.make_app": "the app",
+        "sememekit.serve.runs.Bench": lambda *given: bench,
+        "sememekit.serve.runs.quickstart_runs": ["the runs of the quickstart"],
+        "sememekit.serve.worker.Worker": Listening(),
+        "secrets.token_urlsafe": lambda size: f"token of {size} bytes",
+        "socket.create_server": listen,
+        "webbrowser.open": None,
+        "sememekit.commands.serve.TemporaryDirectory": lambda prefix: nullcontext(f"{prefix}folder"),
+    }
+
+
+def unserved(name: str) -> dict[str, Any]:
+    return {**served(), "sememekit.commands.serve.find_spec": lambda module: None if module == name else module}
+
+
 def clustered(empty: int, saved: str) -> dict[str, Any]:
     return {
         "sememekit.analysis.clusters.clusters": filled(ClustersReport, many=2, empty_clusters=empty, saved=saved),
@@ -714,6 +765,12 @@ CASES: dict[str, tuple[str, Played]] = {
     "generate a text from a file name": ("generate r g", lambda: written(9)),
     "generate a text and a file": ("generate r a --input g", lambda: written(9)),
     "generate texts --top-k": ("generate r a --top-k 3", lambda: written(9)),
+    "serve": ("serve", served),
+    "serve to others": ("serve r q --host 0.0.0.0 --port 80 --source table:a --save s --device cpu", served),
+    "serve by IPv6": ("serve r --host ::1 --token t --no-browser", served),
+    "serve on a busy port": ("serve r", lambda: served(OSError(98, "Address already in use"))),
+    "serve without FastAPI": ("serve r", lambda: unserved("fastapi")),
+    "serve without uvicorn": ("serve r", lambda: unserved("uvicorn")),
     "doctor": ("doctor", lambda: checked("ok", "warn")),
     "doctor, failing": ("doctor --folder f", lambda: checked("ok", "warn", "fail")),
     "recipes list": ("recipes list", lambda: {"sememekit.commands.recipes.list_recipes": RECIPES}),
@@ -759,6 +816,8 @@ def shown(value: Any) -> str:
     """An argument of a played function, without what stands nowhere else: tables, functions and objects."""
     if isinstance(value, PreprocessSettings):
         return "settings" + shown({key: each for key, each in value.model_dump().items() if each})
+    if isinstance(value, Enum):
+        return value.name
     if isinstance(value, str | int | float | None):
         return repr(value)
     if isinstance(value, Path):
@@ -794,6 +853,8 @@ def typed(
 
         return wraps(original(name))(call)
 
+    for name in ("commands.attack", "commands.quickstart", "commands.reproduce", "commands.sweep", "commands.train", "signals"):
+        patch.setattr(f"sememekit.{name}.stop_signals", play("sememekit.signals.stop_signals", stop_signals))
     for name, result in played.items():
         patch.setattr(name, result if name.endswith("VIEWS") else play(name, result))
     patch.setattr("sememekit.commands._progress.sys", SimpleNamespace(stderr=io.StringIO()))  # no bars: they tell the time

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from sememekit.commands._help import _type_name, _typed_help
 from sememekit.commands._input import input_name, input_stream, lines_of, remark_file_name, some
+from sememekit.commands._printing import shown
 from sememekit.commands._progress import progress_bars
 from sememekit.errors import DataError
 
@@ -150,3 +151,9 @@ def test_rows_begin_once_the_first_is_known() -> None:
     assert [*some(rows, "nothing")] == [1, 2]
     with pytest.raises(DataError, match=r"^nothing$"):
         some([], "nothing")
+
+
+def test_each_control_character_is_a_sign_and_its_neighbours_stay() -> None:
+    text = "\x00\x08\t\n\x0b\x1f ~\x7f\x80\x9f\xa0\u2029\u202a\u202e\u202f\u2065\u2066\u2069\u206a"
+    signs = "\u2400\u2408\t\n\u240b\u241f ~\u2421\ufffd\ufffd\xa0\u2029\ufffd\ufffd\u202f\u2065\ufffd\ufffd\u206a"
+    assert shown(text) == signs
