@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from sememekit.analysis.analyze import Analysis, _comparison, analyze
+from sememekit.analysis.analyze import Analysis, _comparison, _rows, analyze
 from sememekit.analysis.evaluate_ppl import evaluate_ppl
 from sememekit.errors import ConfigError, DataError
 from sememekit.jobs.train import train
@@ -200,6 +200,7 @@ def test_the_page_needs_nothing_else(both: Analysis, tmp_path: Path) -> None:
 def test_what_cannot_be_analysed_is_said(softmax: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"not even two contexts of \d+ words fit.*--memory"):
         analyze(softmax, memory=1e-9)
+    assert _rows(9, 10**6, None, 48e6 / 2**30)[0] == 2, "two contexts can be compared"
     with pytest.raises(DataError, match=r"compares two predictions or more with each other, given 1"):
         analyze(softmax, contexts=1)
     other = Place(tmp_path / "other", max_vocabulary=5)

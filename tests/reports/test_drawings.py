@@ -31,6 +31,7 @@ KINDS: dict[str, Chart] = {
     "close": Curves("a title", "epoch", "perplexity", (SHORT,)),
     "far": Curves("a title", "epoch", "perplexity", (LONG,), x_scale="log"),
     "near eight": Curves("a title", "epoch", "perplexity", (Line("line", ((1.0, 8.0), (2.0, 64.0))),)),
+    "quarters": Curves("a title", "epoch", "perplexity", (Line("line", ((1.0, 112.5), (2.0, 100.0))),)),
     "shares": Curves("a title", "cost", "share", (SHARES,), "percent", "log", show=".1%", steps=True),
     "shares of nothing": Curves("a title", "cost", "share", (Line("none", ((1.0, 0.0),)),), "percent", show=".1%"),
     "band": Curves("a title", "cost", "share", (replace(SHARES, name="plain"),), "percent", show=".1%"),
@@ -39,6 +40,7 @@ KINDS: dict[str, Chart] = {
     "narrow": Curves("a title", "epoch", "perplexity", FOUR, narrow=True),
     "narrow far": Curves("a title", "epoch", "perplexity", (LONG,), x_scale="log", narrow=True),
     "squares": Heatmap("a title", ("上海", "word", "a"), ("中国", "longer name"), ((0.1, 0.9, 0.0), (0.5, 0.25, 0.25))),
+    "many squares": Heatmap("a title", tuple("abcdefghijklmno"), ("row",), ((0.5,) * 15,)),
     "no weight": Heatmap("a title", ("a",), ("b",), ((0.0,),)),
 }
 
