@@ -35,6 +35,12 @@ def test_training_leaves_the_page_of_a_run_with_clusters(place: Place, tmp_path:
     assert "decoder.update_every = 7" in text
 
 
+def test_a_foreign_page_is_refused_before_the_run_is_read(tmp_path: Path) -> None:
+    (tmp_path / "mine.html").write_text("<p>mine</p>", encoding="utf-8")
+    with pytest.raises(ConfigError, match="not a page that sememekit wrote"):
+        report(tmp_path / "none", html=tmp_path / "mine.html")
+
+
 def test_the_page_keeps_up_with_training(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Epochs of ten seconds or more each leave their page; of shorter ones the last does, also where training breaks off."""
     seen: list[bool] = []

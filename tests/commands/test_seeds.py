@@ -54,6 +54,15 @@ def test_each_seed_is_the_run_that_train_makes_of_it(place: Place, tmp_path: Pat
     assert plans[0]["encoder"]["hidden_size"] == 6
 
 
+def test_the_settings_are_there_before_a_seed_is_trained(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A first call that was killed can be resumed."""
+    monkeypatch.setattr("sememekit.jobs.seeds.train_all", lambda *rest, **more: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        train_seeds(place.table(), tmp_path / "out", (1, 7))
+    kept = read_sealed(tmp_path / "out" / "seeds.json", CheckpointError)
+    assert (kept["seeds"], kept["runs"], kept["table"]["encoder"]["hidden_size"]) == ([], [], 6)
+
+
 def test_resumed_seeds_are_not_tracked_because_a_file_says_so(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,12 @@ def test_templates_trust_no_text_and_fetch_nothing(path: Path) -> None:
     assert all("'th scope=\"row\"'|safe" in line for line in trusted), "only what stands here"
 
 
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
+def test_every_filter_of_a_template_is_there(path: Path) -> None:
+    """jinja refuses an unknown filter when it compiles; the environment is made anew, since one is kept in a process."""
+    assert pages._environment.__wrapped__().get_template(path.name)
+
+
 def test_plain_text_is_escaped_and_chinese_is_marked() -> None:
     assert word("<b>") == "&lt;b&gt;"
     assert word("吃 & 喝") == '<span lang="zh-Hans">吃 &amp; 喝</span>'

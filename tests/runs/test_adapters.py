@@ -21,7 +21,7 @@ from sememekit.config import trusting_code
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.files import sealed
 from sememekit.jobs.attack import attack as attack_command
-from sememekit.runs.attacks.adapters import _classifier, _longest, adapted
+from sememekit.runs.attacks.adapters import _classifier, _labels_of, _longest, adapted
 from sememekit.runs.attacks.victims import open_victim
 from tests.attack.toys import LABELS, TABLE, TEXTS, predict
 from tests.tiny_models import save_quietly, write_classifier
@@ -157,6 +157,20 @@ def test_an_attack_on_a_folder_resumes_without_code(folder: Path, tmp_path: Path
     (tmp_path / "out" / "attack.json").write_bytes(sealed(identity))
     with pytest.raises(CheckpointError, match=r"was begun with victim\.sha256"):
         attack_command(None, None, tmp_path / "out", resume=True)
+
+
+@pytest.mark.parametrize(
+    ("labels", "problem", "told"),
+    [
+        (["a"], None, "gives one number"),
+        (["a"], "regression", "gives one number"),
+        (["a", "b"], "regression", "is made for regression"),
+    ],
+)
+def test_labels_must_exclude_each_other(labels: list[str], problem: str | None, told: str) -> None:
+    config = SimpleNamespace(id2label=dict(enumerate(labels)), problem_type=problem)
+    with pytest.raises(ConfigError, match=f"^attack: the model {told}, and a victim gives"):
+        _labels_of(config, "the model")
 
 
 def test_folders_that_are_no_victims(folder: Path, tmp_path: Path) -> None:

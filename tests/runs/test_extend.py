@@ -136,6 +136,11 @@ def test_contexts_are_the_first_of_the_training_text(some: Place, sdlm_run: Path
     assert torch.equal(part, whole[:told_of])
     assert told[-1] == ("contexts", told_of, told_of)
     assert sum(args[1] == told_of for args in told) == 1, "no more text is read than is needed"
+    first = next(iter(extending.predictions(task, some.data, "train")))
+    monkeypatch.setattr(extending, "NUM_CONTEXTS", told_of := int(first.mask.sum()))
+    told.clear()
+    extending._contexts(task, some.data, lambda *args: told.append(args))
+    assert told == [("contexts", told_of, told_of)], "one chunk has just as many"
 
 
 def test_mean_probabilities_are_over_all_contexts(some: Place, sdlm_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
