@@ -278,11 +278,28 @@ def test_the_words_of_the_pku_text_are_counted_as_the_claims_did() -> None:
 
 def test_shares_of_mutants_are_summed_from_their_rows() -> None:
     text = page("appendix/mutation")
-    rows = [line.split("|") for line in section(text, "Rooms that moved").splitlines() if line.startswith("| `reports` | 1")]
+    part = section(text, "Rooms that moved, by their own tests")
+    rows = [line.split("|") for line in part.splitlines() if line.startswith("| `reports` | 1")]
     tried, caught = (sum(int(row[cell]) for row in rows) for cell in (3, 4))
     low, high = interval(caught, tried)
     share = f"({100 * caught / tried:.0f} %, {100 * low:.0f} to {100 * high:.0f} %)"
     assert f"`reports` {caught} of {tried} mutants were caught {share}" in " ".join(text.split())
+
+
+def test_shares_of_mutants_are_those_of_the_record() -> None:
+    record = [json.loads(line) for line in (RESULTS / "mutants.jsonl").read_text(encoding="utf-8").splitlines()]
+    every, newest = [], {}
+    for one in record:
+        assert one["tried"] - one["caught"] == len(one["survivors"])
+        low, high = interval(one["caught"], one["tried"])
+        name, seed = f"| `{one['room']}` | {one['seed']} |", f"{one['tried']} | {one['caught']}"
+        share = f"{100 * one['caught'] / one['tried']:.0f} % | {100 * low:.0f} to {100 * high:.0f} % |"
+        every.append(f"{name} {seed} | {share} {one['commit']} |")
+        newest[one["room"]] = f"{name} {one['mutants']:,} | {seed} | {share}"
+    rows = section(page("appendix/mutation"), "All rooms, by all tests").splitlines()
+    assert [row for row in rows if row.startswith("| `")] == every
+    guide = section((RESULTS.parent / "testing.md").read_text(encoding="utf-8"), "Mutation testing").splitlines()
+    assert [row for row in guide if row.startswith("| `") and "--" not in row] == [newest[room] for room in sorted(newest)]
 
 
 def rates(arm: str) -> list[str]:
