@@ -240,8 +240,9 @@ class Room:
             test: lines[path].bit_count() / sum(mask.bit_count() for mask in lines.values()) for test, lines in ran.items()
         }
         files: dict[str, list[str]] = {}
-        for test in sorted(tests, key=lambda test: (-shares.get(test, 0.0), self.traced.seconds[test], test)):
-            files.setdefault(_file(test), []).append(test)
+        for test in self.traced.seconds:  # in their order, on which tests of a file may depend
+            if test in tests:
+                files.setdefault(_file(test), []).append(test)
         own = path.replace("sememekit", "tests", 1).rpartition("/")[0] + "/"
 
         def order(file: str) -> tuple[bool, float, str]:
