@@ -14,7 +14,7 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.sememes import build_graph
-from sememekit.text.huggingface import HuggingFacePieces, blank_before, check_model_folder, local_folder
+from sememekit.text.huggingface import BYTE_OF, HuggingFacePieces, blank_before, check_model_folder, local_folder
 from sememekit.text.segmenters import open_segmenter
 from tests.small import small_lexicon
 from tests.small_run import write_text
@@ -34,10 +34,17 @@ def test_pieces_are_readable_and_have_one_name_each(folder: Path) -> None:
     assert pieces.segment("  我\n 吃  ") == ["我", "▁吃"]
     assert pieces.segment("") == []
     assert pieces.segment("é") == ["<0xC3>", "<0xA9>"]
+    assert "Ġ".encode() in pieces.content, "characters are stored as they are"
     assert pieces.names[0] == "<eos>"
     assert len(set(pieces.names)) == len(pieces.names) == 290
     assert not any(character.isspace() for name in pieces.names for character in name)
     assert [pieces.id(name) for name in pieces.names] == list(range(290))
+
+
+def test_a_byte_has_the_character_of_byte_level_tokenizers() -> None:
+    assert sorted(BYTE_OF.values()) == list(range(256))
+    assert set(BYTE_OF) == set(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    assert [BYTE_OF[letter] for letter in "!Ġÿ"] == [0x21, 0x20, 0xFF]
 
 
 def test_pieces_of_words_are_those_of_running_text(folder: Path) -> None:

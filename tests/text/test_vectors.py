@@ -23,6 +23,8 @@ def test_words_and_numbers(tmp_path: Path) -> None:
     np.testing.assert_array_equal(plain.matrix, np.array([[1, 2, 3], [0.5, -0.01, 7], [4, 5, 6]], dtype=np.float32))
     packed = read_vectors(tmp_path / "v.txt.xz", words={"cat", "absent"}, size=3)
     assert packed.words == ("cat",)
+    (tmp_path / "one.txt").write_text("the 1\ncat 2\n", encoding="utf-8")
+    assert read_vectors(tmp_path / "one.txt").matrix.tolist() == [[1.0], [2.0]]
 
 
 @pytest.mark.parametrize(
