@@ -18,10 +18,10 @@ from sememekit.analysis.compare_runs import RunsComparison, Side
 from sememekit.measure.intervals import Interval
 from sememekit.reports import analysis, attack, charts, explanation, metrics, perplexity, quickstart, run
 from sememekit.reports.charts import Chart, Curves, Heatmap, Line
+from tests.pinned import pin, pinned
 from tests.reports.samples import drawn, filled, fresh
 
 EXPECTED = Path(__file__).with_name("drawings.txt")
-HEAD = "==== "
 
 SHORT = Line("short", ((1.0, 300.0), (2.0, 150.0), (4.0, 75.0)))
 LONG = Line("long", tuple((float(x), 3000.0 / x) for x in range(1, 1001)))
@@ -148,22 +148,10 @@ def lines_of(name: str) -> list[str]:
 NAMES = [*(f"drawn: {name}" for name in KINDS), "drawn: close, squares", *(f"data: {name}" for name in CHARTS)]
 
 
-def expected() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for line in EXPECTED.read_text("utf-8").splitlines():
-        if line.startswith(HEAD):
-            found[line.removeprefix(HEAD)] = []
-        else:
-            list(found.values())[-1].append(line)
-    return found
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_chart_is_drawn_as_before(name: str) -> None:
-    assert lines_of(name) == expected()[name], (
-        "on purpose? then: python -m tests.reports.test_drawings, and read the difference"
-    )
+    assert lines_of(name) == pinned(EXPECTED)[name], f"on purpose? then: python -m {__spec__.name}, and read the difference"
 
 
 if __name__ == "__main__":
-    EXPECTED.write_text("".join(f"{line}\n" for name in NAMES for line in (HEAD + name, *lines_of(name))), "utf-8")
+    pin(EXPECTED, NAMES, lines_of)

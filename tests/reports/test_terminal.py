@@ -36,10 +36,10 @@ from sememekit.sememes.lookup import AnnotationReport, ChangeReport, CheckReport
 from sememekit.sememes.searching import DiffReport, DumpReport, PairsReport, SearchReport
 from sememekit.sememes.suggesting import SuggestReport
 from sememekit.tasks.vectors import VectorCoverage
+from tests.pinned import pin, pinned
 from tests.reports.samples import drawn, filled, fresh
 
 EXPECTED = Path(__file__).with_name("terminal.txt")
-HEAD = "==== "
 
 
 def shown(parts: Iterable[str | Table]) -> Iterator[str]:
@@ -194,20 +194,10 @@ NAMES.remove("AttackReport bare")  # nothing of its rates may be lacking
 NAMES += DRAWN
 
 
-def expected() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for line in EXPECTED.read_text("utf-8").splitlines():
-        if line.startswith(HEAD):
-            found[line.removeprefix(HEAD)] = []
-        else:
-            list(found.values())[-1].append(line)
-    return found
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_report_is_shown_as_before(name: str) -> None:
-    assert reports(name) == expected()[name], "on purpose? then: python -m tests.reports.test_terminal, and read the difference"
+    assert reports(name) == pinned(EXPECTED)[name], f"on purpose? then: python -m {__spec__.name}, and read the difference"
 
 
 if __name__ == "__main__":
-    EXPECTED.write_text("".join(f"{line}\n" for name in NAMES for line in (HEAD + name, *reports(name))), "utf-8")
+    pin(EXPECTED, NAMES, reports)
