@@ -8,7 +8,6 @@ does when it is imported, such as defaults of arguments, are tried in a process 
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
 import os
@@ -17,22 +16,20 @@ import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import coverage
 import pytest
 
 from tests.mutants import ROOT, Mutant, compile_in_place, swap_code
 from tests.mutate_guard import write_only_below
+from tests.mutate_trace import KEPT, Traced, Tracer, digest, file_of, kept
 from tests.mutate_wait import NEVER, wait_for
 
-PACKAGE = ROOT / "sememekit"
-KEPT = ROOT / "build" / "tests_of_lines.json"
 DEFAULTS = ("tests/config/test_defaults.py", "tests/commands/test_defaults.py")
 """See changes of settings and options, which run when a file is imported."""
 MARKS = "not slow and not gpu and not network"
@@ -40,81 +37,6 @@ MARKS = "not slow and not gpu and not network"
 
 class BrokenTestsError(Exception):
     """Tests fail without any mutant."""
-
-
-@dataclass
-class Traced:
-    """Some tests as a tracer saw them: which lines of the package each runs, and how long it takes."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-    """Test or fixture -> CPU seconds, with the seconds of processes that it started."""
-    fixtures: dict[str, list[str]] = field(default_factory=dict)
-    """Test -> its fixtures that other tests share."""
-    ran: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Test or fixture -> file of the package -> the lines that it runs, a bit each."""
-    failed: dict[str, str] = field(default_factory=dict)
-    """Test -> its error. Such tests are given no mutant."""
-    modules: list[str] = field(default_factory=list)
-    """Modules of others that the tests import: imported once, and not again in every child."""
-    files: dict[str, str] = field(default_factory=dict)
-    """Test file -> the SHA-256 of its text."""
-    package: str = ""
-    """The SHA-256 of the package and of the modules that tests share."""
-
-    def sources(self, test: str) -> list[str]:
-        """A test with its shared fixtures."""
-        return [test, *self.fixtures.get(test, [])]
-
-    def cost(self, tests: Iterable[str]) -> float:
-        """Seconds of the processor that tests take together: each shared fixture counts once."""
-        return sum(self.seconds[source] for source in {source for test in tests for source in self.sources(test)})
-
-    def lines(self, test: str) -> dict[str, int]:
-        """File -> the lines that a test runs, with its fixtures."""
-        found: dict[str, int] = {}
-        for source in self.sources(test):
-            for path, mask in self.ran.get(source, {}).items():
-                found[path] = found.get(path, 0) | mask
-        return found
-
-    def without(self, files: set[str]) -> Traced:
-        """The same without the tests of some files."""
-        keep = {test for test in self.fixtures if _file(test) not in files}
-        sources = {source for test in keep for source in self.sources(test)}
-        return replace(
-            self,
-            seconds={source: seconds for source, seconds in self.seconds.items() if source in sources},
-            fixtures={test: self.fixtures[test] for test in keep},
-            ran={source: ran for source, ran in self.ran.items() if source in sources},
-            failed={test: error for test, error in self.failed.items() if _file(test) not in files},
-            files={file: digest for file, digest in self.files.items() if file not in files},
-        )
-
-    def join(self, other: Traced) -> None:
-        """Add what a tracer saw of other tests."""
-        for name in ("seconds", "fixtures", "ran", "failed", "files"):
-            getattr(self, name).update(getattr(other, name))
-        self.modules = list(dict.fromkeys([*self.modules, *other.modules]))
-
-
-def kept() -> Traced:
-    """The part of an earlier trace that is still true: of unchanged test files, while what they import has not changed."""
-    shared = [path for path in sorted(ROOT.joinpath("tests").rglob("*.py")) if not path.name.startswith(("test_", "muta"))]
-    package = _digest([*sorted(path for path in PACKAGE.rglob("*") if path.is_file() and path.suffix != ".pyc"), *shared])
-    if not KEPT.exists():
-        return Traced(package=package)
-    traced = Traced(**json.loads(KEPT.read_text(encoding="utf-8")))
-    if traced.package != package:
-        return Traced(package=package)
-    files = traced.files.items()
-    return traced.without({file for file, digest in files if not Path(file).exists() or _digest([Path(file)]) != digest})
-
-
-def _digest(paths: list[Path]) -> str:
-    found = hashlib.sha256()
-    for path in paths:
-        found.update(hashlib.sha256(path.read_bytes()).digest())
-    return found.hexdigest()
 
 
 def survivors(sample: list[Mutant], tests: list[str], tell: Callable[[str], None], seconds: float) -> list[Mutant]:
@@ -149,67 +71,6 @@ def _tell(tell: Callable[[str], None], sample: list[Mutant], lives: dict[int, bo
     tell(f"{len(lives)} of {len(sample)}: {'SURVIVED' if lives[number] else 'caught'}: {sample[number]}")
 
 
-@dataclass(eq=False)
-class _Tracer:
-    """A plugin of pytest, under which it notes the lines of the package that each test runs, and how long the test takes."""
-
-    traced: Traced
-    tracer: coverage.Coverage = field(
-        default_factory=lambda: coverage.Coverage(data_file=None, config_file=False, source=[str(PACKAGE)])
-    )
-    context: str = ""
-    shared: dict[tuple[str, str], str] = field(default_factory=dict)
-    """(name, where it may be used) of a fixture that tests share -> what it is called here."""
-    apart: float = 0.0
-    """Seconds that shared fixtures took inside of what is timed."""
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        result = yield from self._timed(item.nodeid)
-        names = set(getattr(item, "fixturenames", []))
-        used = [called for (name, base), called in self.shared.items() if name in names and item.nodeid.startswith(base)]
-        self.traced.fixtures[item.nodeid] = used
-        return result
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_fixture_setup(self, fixturedef: Any) -> Any:
-        """All tests that use a shared fixture depend on the lines that it runs."""
-        if fixturedef.scope == "function":
-            return (yield)
-        called = self.shared.setdefault((fixturedef.argname, fixturedef.baseid), f"{fixturedef.baseid}:{fixturedef.argname}")
-        return (yield from self._timed(called))
-
-    def _timed(self, source: str) -> Any:
-        outside, apart, began = self.context, self.apart, _cpu_seconds()
-        self.apart = 0.0
-        self._switch(source)
-        try:
-            return (yield)
-        finally:
-            took = _cpu_seconds() - began
-            self.traced.seconds[source] = self.traced.seconds.get(source, 0.0) + took - self.apart
-            self.apart = apart + took
-            self._switch(outside)
-
-    def _switch(self, context: str) -> None:
-        self.context = context
-        self.tracer.switch_context(context)
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed:
-            self.traced.failed[report.nodeid] = " ".join(report.longreprtext.split())[-300:]
-
-    def note(self) -> None:
-        """Put what was seen into ``traced``."""
-        data = self.tracer.get_data()
-        for path in data.measured_files():
-            name = os.path.relpath(path, ROOT)
-            for line, contexts in data.contexts_by_lineno(path).items():
-                for source in filter(None, contexts):
-                    ran = self.traced.ran.setdefault(source, {})
-                    ran[name] = ran.get(name, 0) | 1 << line
-
-
 @dataclass(frozen=True)
 class Room:
     """The tests that mutants are given to."""
@@ -232,8 +93,8 @@ class Room:
         between = (1 << last + 1) - (1 << first)
         tests = {test for test, lines in ran.items() if mutant.imported or lines[path] & between}
         if mutant.imported:  # a test may read nothing but a constant
-            near = {_file(test) for test in tests}
-            tests |= {test for test in self.tests if test.startswith(DEFAULTS) or _file(test) in near}
+            near = {file_of(test) for test in tests}
+            tests |= {test for test in self.tests if test.startswith(DEFAULTS) or file_of(test) in near}
         if not tests or not ran:  # other processes may run its lines, of which the tracer knows nothing
             tests = set(ran) or self.tests
         shares = {
@@ -242,7 +103,7 @@ class Room:
         files: dict[str, list[str]] = {}
         for test in self.traced.seconds:  # in their order, on which tests of a file may depend
             if test in tests:
-                files.setdefault(_file(test), []).append(test)
+                files.setdefault(file_of(test), []).append(test)
         own = path.replace("sememekit", "tests", 1).rpartition("/")[0] + "/"
 
         def order(file: str) -> tuple[bool, float, str]:
@@ -277,7 +138,7 @@ class Room:
     def _run(self, mutant: Mutant, chosen: list[str]) -> tuple[int, str]:
         def run() -> int:
             compile_in_place(mutant)
-            return _pytest(list(dict.fromkeys(_file(test) for test in chosen)), _Chosen(chosen))
+            return _pytest(list(dict.fromkeys(file_of(test) for test in chosen)), _Chosen(chosen))
 
         return _child(run, _IMPORTS + self.limit(chosen))
 
@@ -299,10 +160,10 @@ class _Host:
             return None
         items = {item.nodeid: item for item in session.items}
         traced = kept()
-        new = [item for item in session.items if _file(item.nodeid) not in traced.files]
+        new = [item for item in session.items if file_of(item.nodeid) not in traced.files]
         if new:
             traced.join(self._trace(session, new))
-            traced.files |= {file: _digest([Path(file)]) for file in {_file(item.nodeid) for item in new}}
+            traced.files |= {file: digest([Path(file)]) for file in {file_of(item.nodeid) for item in new}}
             KEPT.write_text(json.dumps(asdict(traced)), encoding="utf-8")
         for test in sorted(traced.failed.keys() & items):
             self.tell(f"fails without any mutant, and is given none: {test}: {traced.failed[test]}")
@@ -312,7 +173,7 @@ class _Host:
 
     def _trace(self, session: pytest.Session, items: list[pytest.Item]) -> Traced:
         def trace() -> int:
-            tracer = _Tracer(Traced())
+            tracer = Tracer(Traced())
             session.config.pluginmanager.register(tracer)
             session.config.option.maxfail = 0
             session.items[:] = items
@@ -380,10 +241,6 @@ def _foreign_modules() -> list[str]:
     return found
 
 
-def _file(test: str) -> str:
-    return test.split("::")[0]
-
-
 @dataclass(eq=False)
 class _Chosen:
     """A plugin of pytest that runs these tests alone, in this order."""
@@ -400,11 +257,6 @@ _CRASHED = 70
 _NOT_SWAPPED = 71
 _IMPORTS = 30.0
 """Seconds of the processor for importing and collecting."""
-
-
-def _cpu_seconds() -> float:
-    used = os.times()
-    return used.user + used.system + used.children_user + used.children_system
 
 
 def _child(work: Callable[[], int], limit: float, *, loud: bool = False) -> tuple[int, str]:

@@ -17,10 +17,11 @@ from typing import Any
 
 import pytest
 
-from tests import mutate_room
+from tests import mutate_trace
 from tests.mutants import ROOT, Mutant, mutants, swap_code
 from tests.mutate import ROOMS, interval
-from tests.mutate_room import DEFAULTS, Room, Traced, kept
+from tests.mutate_room import DEFAULTS, Room
+from tests.mutate_trace import Traced, kept
 from tests.mutate_wait import wait_for
 
 TEXT = """
@@ -150,7 +151,7 @@ def test_a_trace_is_kept_for_test_files_that_did_not_change(tmp_path: Path, monk
         (tmp_path / name).write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     for name, path in {"ROOT": tmp_path, "PACKAGE": tmp_path / "sememekit", "KEPT": tmp_path / "kept.json"}.items():
-        monkeypatch.setattr(mutate_room, name, path)
+        monkeypatch.setattr(mutate_trace, name, path)
     assert not kept().files, "nothing was traced"
     x, y, fixture = "tests/test_x.py::x", "tests/test_y.py::y", "tests:small"
     traced = Traced(
@@ -158,7 +159,7 @@ def test_a_trace_is_kept_for_test_files_that_did_not_change(tmp_path: Path, monk
         {x: [], y: [fixture]},
         {x: {"a": 2}, y: {"a": 4}, fixture: {"a": 8}},
         failed={y: "error"},
-        files={name: mutate_room._digest([Path(name)]) for name in ("tests/test_x.py", "tests/test_y.py")},
+        files={name: mutate_trace.digest([Path(name)]) for name in ("tests/test_x.py", "tests/test_y.py")},
         package=kept().package,
     )
     (tmp_path / "kept.json").write_text(json.dumps(asdict(traced)), encoding="utf-8")
@@ -213,7 +214,7 @@ def test_the_mutants_of_a_small_room(tmp_path: Path) -> None:
     """One that a test sees, two in a fixture of two tests, one on import, and two that nobody sees."""
     for folder in ("sememekit/room", "tests"):
         (tmp_path / folder).mkdir(parents=True)
-    for name in ("__init__", "mutate", "mutate_guard", "mutate_room", "mutate_wait", "mutants"):
+    for name in ("__init__", "mutate", "mutate_guard", "mutate_room", "mutate_trace", "mutate_wait", "mutants"):
         shutil.copy(ROOT / f"tests/{name}.py", tmp_path / "tests")
     texts = {"tests/mutate_equivalent.txt": "", "sememekit/__init__.py": "", "sememekit/room/__init__.py": CODE}
     texts |= {"tests/test_room.py": CHECKS, "pytest.ini": "[pytest]\nmarkers = slow\n"}
