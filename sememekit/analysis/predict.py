@@ -51,7 +51,7 @@ class Predictions:
         self._file, self._faults = file, FaultCounter(errors)
 
     def __iter__(self) -> Iterator[LabelPrediction]:
-        """One for each example, 1,024 at once; none for blank lines. Raises DataError with file and line: no example."""
+        """Yield a prediction for each line but blank ones, 1,024 read at once. Raises DataError: a line that is no example."""
         kind = self.classifier.kind
         labels = {*self.classifier.labels, *kind.spelled, *kind.left_out}
         with nullcontext([Opened(None, "stdin")]) if self._file is None else opened(self._file, kind, self._faults) as files:

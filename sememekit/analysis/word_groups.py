@@ -65,7 +65,7 @@ def reads_graph(by: str) -> bool:
 def read_labels(path: Path | None, by: Sequence[str], data: PreparedData, split: str, scoring: Scoring) -> tuple[str, ...]:
     """Return the label of each unit of a split: of each line of a file, or as the data have them.
 
-    Raises ConfigError: ``labels`` without a file or labels in the data, or a file alone. Raises DataError: a wrong number."""
+    Raises ConfigError: ``labels`` without labels in a file or the data, or a file alone. DataError: too few or many labels."""
     if Grouping.labels not in by:
         if path is not None:
             raise ConfigError(f"--labels {path}: labels make groups of sentences; add --by labels")

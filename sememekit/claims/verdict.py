@@ -149,7 +149,7 @@ def _verdict(effect: Interval, claim: PaperClaim) -> Verdict:
     return "holds" if sign * value >= published / 2 else "holds in direction"
 
 
-Costs = tuple[float | None, float | None]  # CPU time of an update, ``other`` / ``baseline``, before and after a rate cut
+Costs = tuple[float | None, float | None]  # CPU time of an update, ``other`` / ``baseline``, before and after the first cut
 
 
 def _at_equal_time(baseline: Sequence[RunResult], other: Sequence[RunResult], costs: Costs, higher: bool) -> Interval | None:

@@ -151,7 +151,7 @@ def read_settings(
 ) -> SettingsType:
     """Turn a plain table, as TOML gives it, into settings; ``where`` opens the message of an error, such as ``[decoder]``.
     ``slot``: name of the table in ``--set``, such as ``decoder``. For the message: further names of the caller (``beside``),
-    keys that the caller sets (``taken``), and keys of other tables -> their table (``homes``). ConfigError names bad keys."""
+    keys that the caller sets (``taken``), keys of other tables -> their table (``homes``). ConfigError names every bad key."""
     try:
         settings = kind.model_validate(dict(table))
     except ValidationError as error:

@@ -81,7 +81,7 @@ def search_method(name: str = "greedy", *, settings: Mapping[str, Any] | None = 
 
     The transformation gives substitutes for the original text under the constraints of the attack. Texts with several changes
     must also pass the constraints; a refused text is not queried and counts as no better than the original. Repeated texts are
-    not queried again. Goal, score, queries and budget are TextAttack's; of several successes that with fewest changes counts.
+    not queried again. Goal, score, queries and budget are TextAttack's; of several successes the least changed counts.
 
     ``name`` is genetic, pso, greedy, beam, random, exhaustive, or ``package.module:Class``. Each example draws its own numbers
     by ``seed`` and its text. Raises ConfigError: no such search, an unknown setting, or textattack is not installed."""

@@ -30,7 +30,7 @@ def build_graph(vocabulary: HasTokens, lexicons: Sequence[Lexicon], lemmas: Lemm
     4. a token of punctuation or symbols alone has the sememe 标点;
     5. any other word has the one sense {``<unk>``} and counts as not annotated.
 
-    Senses with equal sememes are merged; others keep the order of the lexicon. Raises GraphError: no lexicon, or no words."""
+    Senses with equal sememes are merged; senses keep the order of the lexicon. Raises GraphError: no lexicon, or no words."""
     if not lexicons:
         raise GraphError("build a sememe graph from at least one lexicon: --source open, or --source FORMAT:PATH")
     names = _distinct_names(lexicons)

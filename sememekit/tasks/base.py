@@ -308,7 +308,7 @@ def require(task: Task, kind: type[P], command: str) -> P:
 
 
 def take_part(task: Task, ranks: Ranks) -> None:
-    """Give a task its ranks before training. Raises ConfigError: an undivided task, or more processes than the batch allows."""
+    """Give a task its ranks. Raises ConfigError: it cannot be divided, or there are more processes than the batch allows."""
     size = ranks.size
     if size > 1 and not isinstance(task, Divided):
         raise ConfigError(

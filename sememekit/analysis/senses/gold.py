@@ -70,7 +70,7 @@ def matching_senses(gold: frozenset[str] | int, senses: Sequence[frozenset[str]]
 def read_gold(path: Path) -> list[GoldTarget]:
     """Read gold annotations of senses; the first line decides the format.
 
-    - SememeWSD (Hou et al. 2020): a Python literal a line, position from 0; ``<target>`` is the word, ``?`` in a sense nothing.
+    - SememeWSD (Hou et al. 2020): a Python literal a line, position from 0; ``<target>`` is the word, ``?`` no sememe.
     - Table: tab between columns, positions from 1; docs/senses.md has the columns.
     - CoNLL-U: every token whose MISC has ``Sememes=A,B`` or ``Sense=2`` is a target (``\\p`` is the ``|`` of a name); where a
       token has both, the sememes count.

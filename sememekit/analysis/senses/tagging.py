@@ -122,7 +122,7 @@ def tag(
     """Tag each word of a text with its senses; 32 lines are read before the first row comes.
 
     Words stand between blanks; Chinese without blanks is segmented like the data of the run. Each line is read separately.
-    Probabilities come from ``method`` (``SenseTagger``); a word with one sense has 1. Nats of a word read as several add up.
+    Probabilities come from ``method`` (``SenseTagger``); one sense has 1. If a word is read as several, their nats add up.
 
     ``sources`` are lexicons (``FORMAT:PATH``) for words that the run does not annotate, ``words`` the words to tag (default:
     all). With ``whole`` the other words are yielded, too, without senses. ``surprisal`` needs the probabilities of all words,
