@@ -160,7 +160,7 @@ def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
         if kind in _KINDS:
             _KINDS[kind].validate_json(line, strict=True)
     except (ValueError, RecursionError) as error:
-        why = f"{first_problem(error)}, of {kind}" if isinstance(error, ValidationError) else str(error)
+        why = f"{kind}, {first_problem(error)}" if isinstance(error, ValidationError) else str(error)
         raise CheckpointError(
             f"{path}:{number}: not a report as sememekit wrote it ({why:.200}); take the line out, or put the file "
             f"aside (mv {path} {path}.damaged): training and evaluation do not need it, and the report then begins later"

@@ -280,7 +280,7 @@ def test_lost_and_damaged_metrics_are_told(copy: Path) -> None:
     epoch = json.loads(next(line for line in lines if b"EpochReport" in line))
     for key, value in (("best", 1), ("train_nats", "low"), ("valid", {"perplexity": []}), ("epoch", True)):
         metrics.write_text(json.dumps({**epoch, key: value}) + "\n")
-        with pytest.raises(CheckpointError, match=f"key '{key}.*: .*, of EpochReport"):
+        with pytest.raises(CheckpointError, match=f"EpochReport, key '{key}"):
             report(copy)
 
 
