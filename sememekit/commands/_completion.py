@@ -1,6 +1,7 @@
 """Completion in the shell: names of variants, recipes, settings, lexicons and splits.
 
-Mistakes on the line are reported by the command. Torch is imported only to complete settings."""
+Mistakes on the line are reported by the command. Settings and recipes are imported when they are completed, and torch only to
+complete settings."""
 
 import io
 import os
@@ -13,7 +14,6 @@ from typing import Any, Final
 
 import typer
 
-from sememekit.config import COMMAND_SLOTS, USUAL_VARIANTS, installed_variants, recipe_names
 from sememekit.errors import SememekitError
 
 KINDS: Final = {
@@ -72,9 +72,11 @@ def names_of(kind: str) -> Callable[[str], list[str]]:
     return completing(lambda: _names(kind))
 
 
-complete_recipe = completing(recipe_names)
+complete_recipe = completing(lambda: import_module("sememekit.config").recipe_names())
 complete_split = completing(lambda: import_module("sememekit.corpora.sources").SPLITS)
-complete_slot = completing(lambda: [slot for slots in COMMAND_SLOTS.values() for slot in slots])
+complete_slot = completing(
+    lambda: [slot for slots in import_module("sememekit.config").COMMAND_SLOTS.values() for slot in slots]
+)
 
 
 def complete_source(incomplete: str) -> list[str]:
@@ -100,6 +102,8 @@ def complete_variant(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def complete_setting(ctx: typer.Context, incomplete: str) -> list[str]:
     """``SLOT.KEY=VALUE`` of ``--set``: slots, then the keys of the variant that is chosen so far, then values."""
+    from sememekit.config import COMMAND_SLOTS, USUAL_VARIANTS
+
     slots = COMMAND_SLOTS.get("train" if ctx.info_name == "sweep" else str(ctx.info_name), ())
     slot, dot, rest = incomplete.partition(".")
     if not dot:
@@ -132,6 +136,7 @@ def complete_search_setting(incomplete: str) -> list[str]:
 
 def _chosen(ctx: typer.Context, slot: str) -> str:
     from sememekit.commands._typed_table import typed_table
+    from sememekit.config import USUAL_VARIANTS
 
     overrides = [each for each in ctx.params.get("overrides") or () if "=" in each]
     variants = {each: ctx.params.get(each) for each in USUAL_VARIANTS}
@@ -151,6 +156,8 @@ def _of_table(incomplete: str, table: Any) -> list[str]:
 
 
 def _names(kind: str) -> list[str]:
+    from sememekit.config import installed_variants
+
     found = set(installed_variants(kind))
     for table in KINDS.get(kind, ()):
         module, _, name = table.partition(":")

@@ -5,7 +5,6 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
-from sememekit.config import recipe_names
 from sememekit.files import CLUSTERS, GRAPH, OVERLAY, typed
 
 _FOLDERS: Final = (
@@ -68,4 +67,6 @@ def _kind_of(path: Path, command: str) -> tuple[str, tuple[tuple[str, ...], ...]
                 return file.name, ((option,),)
     if path.exists():
         return ("a recipe", (("--recipe",),)) if path.suffix == ".toml" else ("a text", (("--text",), *_TEXTS.get(command, ())))
+    from sememekit.config import recipe_names
+
     return ("a recipe", (("--recipe",),)) if str(path) in recipe_names() else ("", ())

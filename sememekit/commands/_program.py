@@ -2,12 +2,10 @@
 
 import atexit
 import errno
-import inspect
 import os
 import re
 import signal
 import sys
-import sysconfig
 import threading
 import traceback
 import warnings
@@ -15,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
 from importlib import import_module
+from inspect import cleandoc
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, Final, NoReturn
@@ -23,11 +22,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from sememekit import __version__
-from sememekit.commands._completion import words_of_bash
 from sememekit.commands._extra_argument import given_without_option, instead_of_extra, unquoted_changes
-from sememekit.commands._options import Debug, TrustCode, example, paragraphs
 from sememekit.commands._printing import leave_the_pipe, open_closed_streams, remark, say, shown, use_utf8_in_pipes
-from sememekit.config import trusting_code
 from sememekit.errors import SememekitError
 from sememekit.files import RunWarning, typed
 from sememekit.signals import FAILED, INTERRUPTED, USAGE
@@ -60,6 +56,8 @@ TRUSTING: Final = frozenset(
 )
 """Subcommands with ``--trust-code``, which is read here like ``--debug``; code named on the command line is always trusted."""
 
+_COMPLETE: Final = "_SEMEMEKIT_COMPLETE"  # the shell sets this variable when it asks for completions
+
 _NO_MEMORY = ("DefaultCPUAllocator", "torage size calculation overflowed", "integer multiplication overflow")
 """Messages of torch on the CPU when memory runs out."""
 
@@ -72,7 +70,7 @@ class Program(TyperGroup):
         arguments = list(sys.argv[1:] if args is None else args)
         arguments[:1] = FORMER_NAMES.get("".join(arguments[:1]), arguments[:1])
         use_utf8_in_pipes()
-        with _remarks(arguments), _trust(arguments), words_of_bash():
+        with _remarks(arguments), _trust(arguments), _typed_words():
             code = self._run(arguments, {**extra, "prog_name": "sememekit"})
         if standalone_mode:
             sys.exit(code)
@@ -80,7 +78,7 @@ class Program(TyperGroup):
 
     def _run(self, arguments: list[str], extra: dict[str, Any]) -> int:
         debug = "--debug" in arguments
-        if not arguments or not {"--help", "-h"}.isdisjoint(arguments):
+        if (not arguments and _COMPLETE not in os.environ) or not {"--help", "-h"}.isdisjoint(arguments):
             from sememekit.commands._help import draw_help
 
             draw_help()
@@ -120,10 +118,20 @@ def _module_of(name: str) -> ModuleType:
     return import_module(f"sememekit.commands.{name.replace('-', '_')}")
 
 
+def _summary(name: str) -> str:
+    """Return the help of a subcommand from its source, since importing all of them takes twice as long as typer itself."""
+    source = (Path(__file__).parent / f"{name.replace('-', '_')}.py").read_text("utf-8")
+    of_function, of_group = r'^def command\(.*?^    """(.*?)"""', r'^command = typer\.Typer\(\s*help="([^"]*)"'
+    found = re.search(of_function, source, re.DOTALL | re.MULTILINE) or re.search(of_group, source, re.MULTILINE)
+    return cleandoc(found[1]) if found else _module_of(name).__doc__ or ""
+
+
 @cache
 def _made(name: str) -> Any:
     """Return a subcommand; KeyError if there is none. Its module is imported when it is first asked for."""
     panel, module, app = PANELS[name], _module_of(name), typer.Typer(add_completion=False)
+    from sememekit.commands._options import example, paragraphs
+
     made: Any
     if isinstance(module.command, typer.Typer):
         app.add_typer(module.command, name=name, rich_help_panel=panel)
@@ -161,6 +169,8 @@ def _add_options(command: Any, name: str) -> None:
 
 @cache
 def _options_read_here() -> list[Any]:
+    from sememekit.commands._options import Debug, TrustCode
+
     def with_options(trust_code: TrustCode = False, debug: Debug = False) -> None:
         """Declare the options; nobody calls it."""
 
@@ -181,13 +191,17 @@ class _Sememekit(Program):
         return list(PANELS)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        shown_commands: dict[str, Any] = {}  # what each command does and none of its options
-        for name, panel in PANELS.items():
-            found = _module_of(name).command
-            text = found.info.help if isinstance(found, typer.Typer) else inspect.getdoc(found)
-            shown_commands[name] = TyperCommand(name, help=text, rich_help_panel=panel)
-        self.commands = shown_commands
+        self._list_only()
         super().format_help(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Complete the name of a subcommand; the subcommand itself completes what follows."""
+        self._list_only()
+        return super().shell_complete(ctx, incomplete)
+
+    def _list_only(self) -> None:
+        """Have names and summaries of the subcommands in place of the subcommands, which import what they need."""
+        self.commands = {name: TyperCommand(name, help=_summary(name), rich_help_panel=panel) for name, panel in PANELS.items()}
 
 
 app = typer.Typer(
@@ -212,11 +226,21 @@ def _root(
     """Language models that know what words are made of: sememes."""
 
 
+def _typed_words() -> AbstractContextManager[None]:
+    if _COMPLETE not in os.environ:
+        return nullcontext()
+    from sememekit.commands._completion import words_of_bash
+
+    return words_of_bash()
+
+
 def _trust(arguments: Sequence[str]) -> AbstractContextManager[None]:
     """Trust the code named on the command line, as in ``--set decoder.name=my_lab.layers:Mine``, or all code."""
     typed = {name for argument in arguments for name in (argument, argument.rpartition("=")[2]) if ":" in name}
     if "--trust-code" not in arguments and not typed:
         return nullcontext()
+    from sememekit.config import trusting_code
+
     return trusting_code("--trust-code" in arguments or typed)
 
 
@@ -311,6 +335,8 @@ def _unexpected_message(error: Exception) -> str:
 
 def _place_in_own_code(error: Exception) -> str | None:
     """File, line and function of the innermost call of code that is neither ours nor installed, such as a user's class."""
+    import sysconfig
+
     installed = [Path(__file__).parents[1], *(Path(path) for path in sysconfig.get_paths().values())]
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = Path(frame.filename)

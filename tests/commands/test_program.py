@@ -345,3 +345,23 @@ def test_the_search_for_garbage_is_as_usual_after_the_imports() -> None:
         "kept = [[] for _ in range(400_001)]; assert gc.get_threshold() == usual; assert not gc.callbacks"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    "typed", [{}, {"_SEMEMEKIT_COMPLETE": "complete_bash", "COMP_WORDS": "sememekit\nex", "COMP_CWORD": "1"}]
+)
+def test_the_list_of_subcommands_is_shown_without_importing_them(typed: dict[str, str]) -> None:
+    code = (
+        "import sys; sys.argv[1:] = ['--help'] if not sys.argv[1:] else []; "
+        "from sememekit.commands._program import app; import typer; command = typer.main.get_command(app)\n"
+        "try:\n    command()\n"
+        "except SystemExit:\n    pass\n"
+        "print([name for name in sys.modules if name in ('torch', 'sememekit.config', 'sememekit.commands.explain')])"
+    )
+    arguments = ["completing"] if typed else []
+    shown = subprocess.run(
+        [sys.executable, "-c", code, *arguments], env={**os.environ, **typed}, capture_output=True, text=True, check=True
+    )
+    *lines, imported = shown.stdout.splitlines()
+    assert any("explain" in line for line in lines)
+    assert imported == "[]"
