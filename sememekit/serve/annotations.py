@@ -1,5 +1,6 @@
 """Sememes and words of a served run, suggestions for words without annotation, and saving of changes."""
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
@@ -141,16 +142,16 @@ def save(bench: Bench, question: SaveQuestion) -> SaveAnswer:
     """Write changes into a new folder, atomically: an overlay for --overlay, the senses of the changed words for --source
     table:, and a table of differences."""
     run = bench.changed(question.run, question.changes)
-    if (overlay := bench.overlay(run, question.changes)) is None:
+    if not run.content:
         raise ConfigError("there is no change to save")
     contents = {
-        "overlay.txt": overlay.read_bytes(),
+        "overlay.txt": run.content,
         "table.tsv": _tsv(DUMP_HEADER.split("\t"), *_table(_graph(run), {one.word for one in run.changed_senses})),
         "diff.tsv": _tsv(("word", "sense", "before", "after", "added", "removed"), *_diff(run.changed_senses)),
     }
-    names = (bench.folder() / f"{run.name}-{number}" for number in count(1))
-    folder = next(name for name in names if not name.exists())
-    write_folder(folder, contents, "manifest.json")
+    with bench.saving() as below:
+        folder = next(name for number in count(1) if not os.path.lexists(name := below / f"{run.name}-{number}"))
+        write_folder(folder, contents, "manifest.json")
     return SaveAnswer(folder=str(folder), files=tuple(contents))
 
 

@@ -11,6 +11,7 @@ from sememekit.config import LARGEST_SEED
 
 LONGEST_CONTEXT: Final = 2_000
 LONGEST_TEXT: Final = 20_000  # most characters of a context, and of a text; longer ones are refused with 413
+LONGEST_TAGGED: Final = 2_000  # of a text for tag, which costs a hundred times as much a character as score
 _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
@@ -76,7 +77,7 @@ class ScoreQuestion(WithChanges):
 class TagQuestion(OfRun):
     """The senses of the words of a text, a sentence a line."""
 
-    text: Text
+    text: Annotated[Text, StringConstraints(max_length=LONGEST_TAGGED)]
     words: list[Name] = Field(default=[], max_length=100)
     """Words to tag; empty for all."""
     method: Literal["combined", "substitution", "usual", "share", "lift"] = "combined"

@@ -218,6 +218,7 @@ def asked_word(run: Run, left: Sequence[str], word: PredictedWord, rank: int, ri
     if not word.senses:
         return AskedWord(word=word, rank=rank, right=tuple(right), tags=(), accuracy=())
     line = " ".join([*left, word.word, *right])
-    tagged = next(row for row in tag(run, [line]) if row.position == len(left) + 1)
+    rows = tag(run, [line], words=[word.word], surprisal=False)
+    tagged = next(row for row in rows if row.position == len(left) + 1)
     accuracy = tuple(header_of(run, "combined", ()).sentences()[1:])
     return AskedWord(word=word, rank=rank, right=tuple(right), tags=tagged.senses, accuracy=accuracy)
