@@ -45,8 +45,9 @@ class OfRun(Record):
     """Base of the reports on one run."""
 
     run: str
+    """The folder of the run; for a server, its name."""
     checkpoint: str
-    """run, checkpoint: its folder, and the name of the snapshot that was read."""
+    """Name of the snapshot that was read."""
 
 
 class Run:

@@ -44,9 +44,13 @@ class ChangedSense(Record):
     """The sememes of a sense, numbered from 1, before and after an overlay."""
 
     word: str
+    """The word."""
     sense: int
+    """Number of the sense, from 1."""
     before: tuple[str, ...]
+    """Its sememes as trained."""
     after: tuple[str, ...]
+    """Its sememes with the overlay."""
 
     @property
     def added(self) -> tuple[str, ...]:

@@ -39,10 +39,13 @@ class RunInfo(Record):
     """A served run."""
 
     name: str
+    """Its name in requests."""
     kinds: tuple[str, ...]
     """The kinds of questions, as in docs/architecture.md."""
     task: str
+    """Name of its task."""
     encoder: str
+    """Name of its encoder."""
     decoder: str | None
     """The name of its output layer, None for a classifier."""
     words: int
@@ -50,8 +53,9 @@ class RunInfo(Record):
     sememes: tuple[str, ...]
     """Names of the sememes of its graph; none without one."""
     labels: tuple[str, ...]
+    """Labels of a classifier; none for other runs."""
     texts: tuple[str, ...]
-    """labels, texts: labels of a classifier, and names of the texts of an example."""
+    """Names of the texts of an example; none for runs that read no examples."""
     overlays: bool
     """True if its annotation can be changed."""
     unannotated: int
@@ -64,7 +68,9 @@ class RunList(Record):
     """The served runs in the given order; ``saves``: whether changes can be saved."""
 
     runs: tuple[RunInfo, ...]
+    """The served runs in the given order."""
     saves: bool
+    """True if changes can be saved."""
 
 
 def info_of(run: ServedRun) -> RunInfo:
@@ -96,7 +102,9 @@ class NextWords(OfRun):
     """The most probable next words; ``context`` is the context as it was read."""
 
     context: str
+    """The context as the model read it."""
     words: tuple[PredictedWord, ...]
+    """The most probable next words, by falling probability."""
 
 
 def next_words(bench: Bench, question: questions.NextWordsQuestion) -> NextWords:
@@ -110,9 +118,11 @@ class ScoreAnswer(OfRun):
     """The surprisal (nats) of each word; with changes also with the changed annotation."""
 
     tokens: tuple[ScoredToken, ...] | tuple[OverlaidToken, ...]
+    """The words in order; with changes also with the nats of the changed annotation."""
     perplexity: float
+    """Exp of the mean nats of the predicted words."""
     perplexity_overlay: float | None = None
-    """perplexity, perplexity_overlay: exp of the mean nats of the words that are predicted, without and with the changes."""
+    """The perplexity with the changes; None without changes."""
 
 
 def scores(bench: Bench, question: questions.ScoreQuestion) -> ScoreAnswer:
@@ -134,7 +144,9 @@ class TagAnswer(OfRun):
     """The senses of each word; ``header`` has method and accuracy."""
 
     header: tuple[str, ...]
+    """Sentences on the method and its measured accuracy."""
     tokens: tuple[TaggedToken, ...]
+    """The tagged words in order."""
 
 
 def tags(bench: Bench, question: questions.TagQuestion) -> TagAnswer:
@@ -169,6 +181,7 @@ class SegmentAnswer(OfRun):
     """The words of each line."""
 
     lines: tuple[tuple[str, ...], ...]
+    """The words of each line."""
 
 
 def segmented(bench: Bench, question: questions.SegmentQuestion) -> SegmentAnswer:
@@ -194,10 +207,14 @@ def predicted(bench: Bench, question: questions.PredictQuestion) -> PredictionRe
 
 
 class GeneratedPart(Record):
-    """A line of the stream: a word, or finally the report of ``sememekit generate``."""
+    """A line of the stream: a word, or finally the report of ``sememekit generate``, or an error."""
 
     word: str | None = None
+    """The next word of the text."""
     report: GenerateReport | WrittenText | None = None
+    """The whole text, as the command gives it."""
+    error: str | None = None
+    """Why the stream ends early."""
 
 
 def generated(bench: Bench, question: questions.GenerateQuestion) -> Iterator[GeneratedPart]:

@@ -81,7 +81,7 @@ def make_app(
         content = Response(file.read_bytes(), media_type=mimetypes.guess_type(file.name)[0])
         path = "/" if file.name == "index.html" else f"/{file.name}"
         app.router.routes.append(Route(path, lambda _, content=content: content, methods=["GET"]))
-    return Gate(app, host, token, names)
+    return Gate(app, host, token, names, posts={f"/v1/{path}" for path in (*ANSWERS, *STREAMS)})
 
 
 def _reply(result: Any, remarks: list[str]) -> Response:
@@ -128,7 +128,7 @@ STATUS: Final[dict[type[Exception], int]] = {
     BusyError: 429,
     LateError: 503,
     UnknownRunError: 404,
-    SememekitError: 422,
+    SememekitError: 409,
     OSError: 507,
 }
 
@@ -164,4 +164,4 @@ def _wrong(path: str, error: RequestValidationError) -> tuple[int, str]:
     if any(one["type"] in ("missing", "extra_forbidden") for one in found):
         question = get_type_hints({**ANSWERS, **STREAMS}[path.removeprefix("/v1/")])["question"]
         faults.append(f"fields of this request: {', '.join(question.model_fields)}")
-    return 413 if any(one["type"] == "string_too_long" for one in found) else 422, "; ".join(faults)
+    return 422, "; ".join(faults)

@@ -25,23 +25,33 @@ class Piece(Record):
     """A part of a text; ``old`` is the replaced text, or None."""
 
     text: str
+    """The text of the piece."""
     old: str | None
+    """The text that it replaces; None where nothing was replaced."""
 
 
 class Step(Record):
     """A step of a search: pieces of the best text, probability of the true label, queries in all, and ``tried`` here."""
 
     queries: int
+    """Number of queries so far."""
     tried: int
+    """Number of texts tried in this step."""
     fields: tuple[tuple[Piece, ...], ...]
+    """The best texts so far, in pieces."""
     probability: float
+    """Probability of the true label for the best texts."""
 
 
 class AttackEvent(Record):
-    """A line of the stream: a step, or finally the result."""
+    """A line of the stream: a step, or finally the result, or an error."""
 
     step: Step | None = None
+    """A step of the search."""
     result: ExampleResult | None = None
+    """The outcome, as the command gives it."""
+    error: str | None = None
+    """Why the stream ends early."""
 
 
 def attack(bench: Bench, question: AttackQuestion) -> Iterator[AttackEvent]:
@@ -90,7 +100,9 @@ class RatingAnswer(Record):
     """The file of ratings, and their number."""
 
     file: str
+    """The file of ratings."""
     ratings: int
+    """Number of its ratings."""
 
 
 def rate(bench: Bench, question: RatingQuestion) -> RatingAnswer:

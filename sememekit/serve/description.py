@@ -14,7 +14,7 @@ from sememekit.config import Record
 from sememekit.sememes.statistics import sememe_counts
 from sememekit.serve.answers import RunInfo, info_of
 from sememekit.serve.gate import MOST_BYTES
-from sememekit.serve.questions import LONGEST_CONTEXT, LONGEST_TAGGED, LONGEST_TEXT, Question
+from sememekit.serve.questions import Question
 from sememekit.serve.runs import Bench
 from sememekit.serve.worker import LONGEST_WAIT, MOST_WAITING
 
@@ -33,18 +33,18 @@ WHEN: Final = {
     404: "no served run has this name, or there is no such path",
     405: "the path takes another method, which `Allow` names",
     408: "the request did not arrive within 10 seconds",
-    413: f"a context has more than {LONGEST_CONTEXT:,} characters, a text for `tag` more than {LONGEST_TAGGED:,}, another text "
-    f"more than {LONGEST_TEXT:,}, or the request more than {MOST_BYTES // 1024} KiB",
+    409: "the run cannot answer: it is of another kind, does not know the words, or has no such sense, sememe or label",
+    413: f"the request has more than {MOST_BYTES // 1024} KiB",
     415: "the request is not `application/json`",
     421: "the `Host` is not a name of the server; `--allow-host` adds one",
-    422: "another key, type or value, or the run cannot answer; the message says what is allowed",
+    422: "another key, type or value, or a text that is too long; the message says what is allowed",
     429: f"{MOST_WAITING} requests wait already, or another server saves; ask again after a second",
     500: "a fault of the server, which its terminal tells",
     503: f"no answer within {LONGEST_WAIT:g} seconds, too many connections, or the server stops",
     507: "a file or folder of the server cannot be read or written, such as on a full disk",
 }
 """Status of a refusal -> when it comes; the table of docs/workbench.md."""
-_OF_BODY: Final = {400, 408, 413, 415, 422, 507}  # for paths that take a body
+_OF_BODY: Final = {400, 408, 409, 413, 415, 422, 507}  # for paths that take a body
 REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": Problem, "description": f"{when[0].upper()}{when[1:]}."} for status, when in WHEN.items()
 }
@@ -63,6 +63,9 @@ def described(schema: dict[str, Any], bench: Bench, has_token: bool) -> dict[str
                 }
             elif (example := shown.get(path.removeprefix("/v1/"))) is not None:
                 operation["requestBody"]["content"]["application/json"]["example"] = example
+            for status, answer in operation["responses"].items():
+                if status != "200":  # also of streams
+                    answer["content"] = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     for kind in (*_classes(Record), *_classes(Question)):
         for name, text in _fields(kind).items():
             if name in (fields := parts["schemas"].get(_SYMBOLS.sub("_", kind.__name__), {}).get("properties", {})):

@@ -62,13 +62,21 @@ class Gate:
     page to this server. No other origin can read an answer. It cancels a request whose client left.
 
     ``host`` is the address that the server listens on, ``token`` the required ``Authorization: Bearer TOKEN`` (None for no
-    token), ``names`` are further names of the server, such as a proxy's, and ``seconds`` is the timeout for receiving a
-    request."""
+    token), ``names`` are further names of the server, such as a proxy's, ``posts`` are the paths that take JSON, and
+    ``seconds`` is the timeout for receiving a request."""
 
     def __init__(
-        self, app: ASGIApp, host: str, token: str | None, names: Collection[str] = (), *, seconds: float = 10.0
+        self,
+        app: ASGIApp,
+        host: str,
+        token: str | None,
+        names: Collection[str] = (),
+        *,
+        posts: Collection[str] = (),
+        seconds: float = 10.0,
     ) -> None:
-        self._app, self._host, self._token, self._seconds = app, host.strip("[]").lower(), token, seconds
+        self._app, self._host, self._token = app, host.strip("[]").lower(), token
+        self._posts, self._seconds = posts, seconds
         self._proxies, machine = {name.lower() for name in names}, socket.gethostname().lower()
         self._names = {self._host, machine, f"{machine}.local", *self._proxies}
         self._open, self._stops = set[asyncio.Task[None]](), False
@@ -141,7 +149,7 @@ class Gate:
         if origin is not None and not self._is_page(origin.lower(), host):
             return 403, f"requests of other pages are refused, and this one is of {cut(origin)!r}"
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if scope["method"] == "POST" and kind != "application/json":
+        if scope["method"] == "POST" and scope["path"] in self._posts and kind != "application/json":
             return 415, "the request must be JSON, with Content-Type: application/json"
         if self._token is not None and scope["path"].startswith("/v1/"):
             kind, _, given = headers.get("authorization", "").partition(" ")

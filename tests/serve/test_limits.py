@@ -91,7 +91,7 @@ def test_the_status_says_what_to_change(client: TestClient) -> None:
     def status(path: str, **question: Any) -> int:
         return client.post(f"/v1/{path}", json=question).status_code
 
-    assert status("score", run="sdlm", text="我 " * LONGEST_TEXT) == 413
+    assert status("score", run="sdlm", text="我 " * LONGEST_TEXT) == 422
     assert client.post("/v1/score", content=b" " * (MOST_BYTES + 1), headers=HEADERS).status_code == 413
     assert status("next-words", run="absent", context="我") == 404
     assert status("next-words", run="sdlm", context="") == 422
