@@ -70,10 +70,11 @@ def test_an_attack_is_on_the_weights_that_predict(folders: Path, tmp_path: Path)
     assert first == pytest.approx(label["probabilities"]["cinema"], abs=1e-5)
 
 
-CHANGES = st.lists(
-    st.sampled_from([("苹果#1", "add", "人"), ("苹果#2", "remove", "品牌"), ("苹果#2", "add", "机器"), ("人", "add", "机器"), ("苹果#1", "remove", "水果")]),
-    min_size=1, max_size=3, unique=True,
-)  # fmt: skip
+KINDS = (
+    *(("苹果#1", "add", "人"), ("苹果#1", "remove", "水果"), ("苹果#2", "remove", "品牌"), ("苹果#2", "add", "机器")),
+    ("人", "add", "机器"),
+)
+CHANGES = st.lists(st.sampled_from(KINDS), min_size=1, max_size=3, unique=True)
 
 
 @settings(max_examples=4)
