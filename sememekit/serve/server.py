@@ -51,8 +51,10 @@ def make_server(app: Gate) -> uvicorn.Server:
             for one in connections:
                 if not _is_idle(one):
                     one.since = now
-                elif now - one.since > LONGEST_HEAD:
+                elif now - one.since > 2 * LONGEST_HEAD:  # it does not read what it was sent
                     one.transport.abort()
+                elif now - one.since > LONGEST_HEAD:
+                    one.transport.close()
             return await super().on_tick(counter)
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

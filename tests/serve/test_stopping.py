@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ LONG = {"run": "sdlm", "text": "苹果 吃 " * 330}
 
 def connected(address: str, sent: bytes = b"") -> socket.socket:
     host, port = address.removeprefix("http://").strip("/").split(":")
-    one = socket.create_connection((host, int(port)), timeout=20)
+    one = socket.create_connection((host, int(port)), timeout=60)
     one.sendall(sent)
     return one
 
@@ -43,8 +44,9 @@ def posted(path: str, question: Any, host: str = "localhost") -> bytes:
 
 def all_of(one: socket.socket) -> str:
     parts = []
-    while part := one.recv(65536):
-        parts.append(part)
+    with suppress(ConnectionResetError):
+        while part := one.recv(65536):
+            parts.append(part)
     return b"".join(parts).decode()
 
 
