@@ -44,7 +44,7 @@ def posted(path: str, question: Any, host: str = "localhost") -> bytes:
 
 def all_of(one: socket.socket) -> str:
     parts = []
-    with suppress(ConnectionResetError):
+    with one, suppress(ConnectionResetError):
         while part := one.recv(65536):
             parts.append(part)
     return b"".join(parts).decode()
@@ -174,7 +174,8 @@ def test_silent_connections_leave_room_for_others(folders: Path) -> None:
     try:
         silent = [connected(address, b"POST /v1/tag HTTP/1.1\r\nHost: local") for _ in range(160)]
         assert httpx2.get(f"{address}v1/runs", timeout=8).status_code == 200
-        del silent
+        for one in silent:
+            one.close()
     finally:
         process.terminate()
         assert process.stderr is not None
