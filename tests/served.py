@@ -25,7 +25,7 @@ def play_server(monkeypatch: pytest.MonkeyPatch) -> None:
         assert listed.status_code == 200, listed.text
         print([run["name"] for run in listed.json()["result"]["runs"]])
 
-    monkeypatch.setattr("sememekit.commands.serve.run_server", answer_once)
+    monkeypatch.setattr("sememekit.serve.server.run_server", answer_once)
     monkeypatch.setattr("webbrowser.open", lambda address: None)
 
 

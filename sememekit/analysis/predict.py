@@ -24,16 +24,22 @@ class LabelPrediction(Record):
     """The most probable label of an example (``line`` of the input, from 1), and the probability of each label."""
 
     line: int
+    """Line of the input, from 1."""
     label: str
+    """The most probable label."""
     probabilities: dict[str, float]
+    """Label -> probability."""
 
 
 class PredictionReport(OfRun):
     """All predictions of a call; ``added``: unknown words that are read by their sememes."""
 
     labels: tuple[str, ...]
+    """The labels of the classifier."""
     predictions: tuple[LabelPrediction, ...]
+    """A prediction for each example, in order."""
     added: tuple[str, ...] = ()
+    """Unknown words that are read by their sememes."""
 
 
 class Predictions:

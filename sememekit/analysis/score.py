@@ -28,9 +28,11 @@ class ScoredToken(Record):
     """One word of a text under a model."""
 
     sentence: int
+    """Line of the input, from 1."""
     position: int
-    """sentence, position: line of the input and word of the line, from 1; an added ``<eos>`` is the last word."""
+    """Number of the word in its line, from 1; an added ``<eos>`` is the last word."""
     token: str
+    """The word as it was written."""
     read_as: str
     """The word as the model reads it: ``<unk>`` for a word outside its vocabulary."""
     nats: float | None
@@ -41,6 +43,7 @@ class OverlaidToken(ScoredToken):
     """A scored token, also with its nats under the model with an overlay."""
 
     nats_overlay: float | None
+    """The nats with the overlay."""
 
 
 class ScoreReport(OfRun):

@@ -33,13 +33,15 @@ class Change(Record):
     """One replaced word."""
 
     field: int
+    """Number of the text in the example, from 0."""
     place: int
     """Number of the word in its field, from 0."""
     begin: int
     """Beginning of the word in the field, in characters."""
     old: str
+    """The word before the attack."""
     new: str
-    """old, new: before and after."""
+    """Its substitute."""
 
 
 def change_of(document: Document, number: int, new: str) -> Change:
@@ -53,22 +55,29 @@ class ExampleResult(ExampleOutcome):
     """Result of one example; a line of ``examples.jsonl``."""
 
     index: int
+    """Number of the example, from 0."""
     fields: tuple[str, ...]
+    """The texts of the example."""
     label: str
+    """The true label."""
     reason: str = ""
     """Reason why it was skipped, failed, had nothing to try or ended in an error."""
     space: SpaceSize | None = None
     """Size of the search space; None if it was not reached."""
     prediction: str | None = None
+    """Label by the victim before the attack; None if the query failed."""
     probabilities: tuple[float, ...] | None = None
-    """prediction, probabilities: of the victim before the attack; None if the query failed."""
+    """Probabilities by the victim before the attack; None if the query failed."""
     target: str | None = None
     """Target label of the attack; None for any other label."""
     adversarial: tuple[str, ...] | None = None
     """The fields that fooled the victim; None unless it succeeded."""
     adversarial_prediction: str | None = None
+    """Label of the texts that fooled the victim; None unless it succeeded."""
     adversarial_probabilities: tuple[float, ...] | None = None
+    """Probabilities of the texts that fooled the victim; None unless it succeeded."""
     changes: tuple[Change, ...] = ()
+    """The replaced words."""
     best_score: float | None = None
     """The highest score that the search saw, 0 to 1."""
 

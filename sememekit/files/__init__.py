@@ -36,6 +36,7 @@ from sememekit.files.reading import (
     typed,
 )
 from sememekit.files.writing import (
+    csv_cell,
     fits_seal,
     has_sha256,
     naming,

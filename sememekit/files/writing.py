@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 _BINARY: Final = getattr(os, "O_BINARY", 0)  # flag for binary files, which only Windows needs
 _NO_SYNC_OF_FOLDERS: Final = (errno.EACCES, errno.EPERM, errno.EBADF, errno.EINVAL, errno.EOPNOTSUPP)
 """Errors of systems that do not sync folders: Windows, and file systems over a network."""
+
+_FORMULA: Final = re.compile(r"[=+@\t\r-](?![\d.]+$)")  # the beginning of what a spreadsheet takes for a formula, numbers aside
 
 
 def sync_to_disk(path: Path) -> None:
@@ -87,6 +90,11 @@ def fits_seal(table: dict[str, Any]) -> bool:
         return stated is None or stated == hashlib.sha256(to_json(table)).hexdigest()
     except UnicodeEncodeError:  # half a surrogate, which nobody could have written
         return False
+
+
+def csv_cell(cell: Any) -> Any:
+    """Return a cell for a CSV file; a text that spreadsheets take for a formula, and no number, gets a quote before it."""
+    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
 
 
 def write_folder(folder: Path, contents: Mapping[str, bytes | Iterable[bytes | memoryview]], manifest: str) -> None:

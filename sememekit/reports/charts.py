@@ -6,7 +6,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
@@ -220,21 +220,35 @@ def write_figure(charts: Sequence[Chart], path: Path) -> None:
 
 def figure_file(draw: Callable[[], Figure], kind: str, name: str) -> bytes:
     """Return a figure for a paper as bytes; errors mention ``name``. Raises ConfigError: no font here has a character."""
-    import matplotlib
-
     date: dict[str, str | None] = {"CreationDate" if kind == "pdf" else "Date": None}
     creator: dict[str, str | None] = {"Software": "sememekit"} if kind == "png" else {**date, "Creator": "sememekit"}
-    with _style(), warnings.catch_warnings(record=True) as caught:
-        warnings.filterwarnings("always", "Glyph")
-        content = _save(draw(), kind, creator)
-    missing = [found[1] for warning in caught if (found := re.search(r"Glyph (\d+)", str(warning.message)))]
+
+    def drawn() -> tuple[bytes, list[str]]:
+        with _style(), warnings.catch_warnings(record=True) as caught:
+            warnings.filterwarnings("always", "Glyph")
+            content = _save(draw(), kind, creator)
+        return content, [found[1] for one in caught if (found := re.search(r"Glyph (\d+)", str(one.message)))]
+
+    content, missing = drawn()
+    if missing and kind != "svg" and _added_fonts():
+        content, missing = drawn()
     if missing and kind != "svg":
         raise ConfigError(
             f"{name}: no font here has {chr(int(missing[0]))!r}; install one with Chinese characters (on Debian: apt "
-            f"install fonts-noto-cjk) and remove matplotlib's list of fonts ({matplotlib.get_cachedir()}/fontlist-*.json), or "
-            "write an .svg, whose text is drawn where it is shown"
+            "install fonts-noto-cjk), or write an .svg, whose text is drawn where it is shown"
         )
     return content
+
+
+def _added_fonts() -> bool:
+    """Add the fonts that were installed after matplotlib made its list; return whether there is any."""
+    from matplotlib.font_manager import findSystemFonts, fontManager
+
+    new = {*findSystemFonts()} - {one.fname for one in fontManager.ttflist}
+    for path in sorted(new):
+        with suppress(OSError, RuntimeError):  # no font that matplotlib reads
+            fontManager.addfont(path)
+    return bool(new)
 
 
 def spread(heights: Sequence[float], distance: float) -> list[float]:

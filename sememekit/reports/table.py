@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, fina
 from rich.cells import cell_len
 
 from sememekit.figures import format_value, percent_interval
-from sememekit.files import PAGE, write_output
+from sememekit.files import PAGE, csv_cell, write_output
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 BAR_WIDTH: Final = 12  # width of a full bar in characters
 
-_FORMULA: Final = re.compile(r"[=+@-](?![\d.]+$)")  # begin of a cell that a spreadsheet takes for a formula (numbers aside)
 
 _ESCAPES: Final = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -96,7 +94,7 @@ class Table(Sequence[dict[str, Any]]):
     def csv(self) -> str:
         """Return CSV with all digits of numbers; texts that a spreadsheet would execute as formulas are marked."""
         stream = io.StringIO()
-        rows = ([f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell for cell in row] for row in self.rows)
+        rows = (map(csv_cell, row) for row in self.rows)
         csv.writer(stream, lineterminator="\n").writerows([self.columns, *rows])
         return stream.getvalue()
 

@@ -31,6 +31,7 @@ class GenerateReport(Record):
     nats: float
     """Summed negative log-probability of the generated words, before temperature and top-k."""
     seed: int
+    """Random seed of the text."""
 
 
 class Drawing(Settings):

@@ -45,8 +45,9 @@ class OfRun(Record):
     """Base of the reports on one run."""
 
     run: str
+    """The folder of the run; for a server, its name."""
     checkpoint: str
-    """run, checkpoint: its folder, and the name of the snapshot that was read."""
+    """Name of the snapshot that was read."""
 
 
 class Run:
@@ -60,6 +61,8 @@ class Run:
     Opening compares the files with the manifest and reads plan, words and signature. The weights are read when
     ``task`` is first asked for, and the graph likewise. ``signature`` says how its data were made; ``settings`` has the run
     settings of the plan, with the requested device and dtype."""
+
+    _unchanged: "Run | None" = None  # the run whose weights a run with an overlay takes
 
     def __init__(
         self,
@@ -129,9 +132,15 @@ class Run:
             return path
         return cls(folder, plan, vocabulary, which, settings, trust_code, changes, seen)
 
-    def with_overlay(self, overlay: Path | str) -> "Run":
-        """The same run with the changes of a file of ``sememes.overlay``, as in ``open``."""
-        return Run(self.folder, self.plan, self.vocabulary, self._which, self.settings, self._trust_code, Path(overlay))
+    def with_overlay(self, overlay: Path | str) -> Self:
+        """The same run with the changes of a file of ``sememes.overlay``, as in ``open``. The weights are those of this run,
+        also if the training of its folder has continued."""
+        _ = self.parts  # read once, for both
+        made = copy(self)
+        made._overlay, made._unchanged = Path(overlay), self
+        for name in ("graph", "_overlaid", "_loaded"):
+            made.__dict__.pop(name, None)
+        return made
 
     def with_more_words(self, vocabulary: Vocabulary, graph: SememeGraph | None, task: Task) -> "Run":
         """Return the same run with a larger vocabulary, its model and its graph; the folder stays unchanged."""
@@ -238,6 +247,9 @@ class Run:
             task = build_task(self.plan, *self.parts)
             if self._overlay is not None:
                 check_reads_graph(self.plan, task, self.path)
+        if self._unchanged is not None:
+            load_weights(task, self._unchanged.task.state_dict(), self.path)
+            return task.to(self.device).eval(), *self._unchanged._loaded[1:]
         snapshot = self.folder.load(self._which, with_trainer=False)
         load_weights(task, snapshot.weights, self.path)
         if (name := first_bad_weight(task)) is not None:

@@ -26,6 +26,7 @@ class Found(Record):
     text: str
     """The words with blanks between; the settings of the search determine the handling of ``<unk>``."""
     words: tuple[str, ...]
+    """Its words."""
     score: float
     """Log-probability in nats / length ** penalty, which ranks the beam; higher is better."""
     nats: float
@@ -38,13 +39,17 @@ class WrittenText(Record):
     """The texts that a model wrote for one line (from 1): the best, and further ones if requested."""
 
     line: int
+    """Line of the input, from 1."""
     best: Found
+    """The best text."""
     others: tuple[Found, ...]
+    """Further texts, if they were requested."""
     unknown: tuple[str, ...]
     """Words of the line that the model does not know, each once."""
     source_words: int
+    """Number of words of the line."""
     read_words: int
-    """source_words, read_words: number of words of the line, and how many (from the first) the model read."""
+    """Number of words, from the first, that the model read."""
 
 
 class Writer(NamedTuple):

@@ -155,6 +155,7 @@ class GraphSense(Record):
     label: str
     """Parts of speech and glosses from the lexicon, or else the sememes."""
     sememes: tuple[str, ...]
+    """The sememes of the sense."""
 
 
 class AnnotationReport(Record):

@@ -44,9 +44,13 @@ class ChangedSense(Record):
     """The sememes of a sense, numbered from 1, before and after an overlay."""
 
     word: str
+    """The word."""
     sense: int
+    """Number of the sense, from 1."""
     before: tuple[str, ...]
+    """Its sememes as trained."""
     after: tuple[str, ...]
+    """Its sememes with the overlay."""
 
     @property
     def added(self) -> tuple[str, ...]:
@@ -95,11 +99,16 @@ def read_overlay(path: Path) -> tuple[Change, ...]:
 
 def write_overlay(path: Path, changes: Iterable[Change]) -> None:
     """Write an overlay file; only another overlay file is replaced. Raises ConfigError and OSError as ``write_output``."""
+    write_output(path, overlay_text(changes), OVERLAY)
+
+
+def overlay_text(changes: Iterable[Change]) -> bytes:
+    """Return the content of an overlay file."""
     lines = [HEADER]
     for change in changes:
         signed = [*(f"+{name}" for name in change.add), *(f"-{name}" for name in change.remove)]
         lines.append("\t".join([change.sense, " ".join(signed), *([change.was] if change.was else [])]))
-    write_output(path, "".join(line + "\n" for line in lines).encode(), OVERLAY)
+    return "".join(line + "\n" for line in lines).encode()
 
 
 def apply_changes(
@@ -116,6 +125,8 @@ def apply_changes(
     entries, spelled = list(graph.entries()), []
     ids, touched = {word: number for number, word in enumerate(graph.words)}, dict[tuple[int, int], None]()
     for change in changes:
+        if not (change.add or change.remove):
+            raise GraphError(f"{change.place}: the change of {change.sense} is empty; name a sememe to add or to remove")
         word, number = _find(change, ids, entries)
         entry, name = entries[word], f"{entries[word].word}#{number + 1}"
         before = entry.senses[number]

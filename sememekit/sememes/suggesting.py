@@ -44,17 +44,24 @@ class Suggestion(Record):
     """A sememe for a word: its score as a share of the best score, and the evidence."""
 
     sememe: str
+    """The suggested sememe."""
     score: float
+    """Its score as a share of the best score."""
     evidence: tuple[str, ...]
+    """What speaks for it."""
 
 
 class WordSuggestions(Record):
     """A word and its suggested sememes, best first; its count if a vocabulary has it, and its first context in a text."""
 
     word: str
+    """The word."""
     count: int | None
+    """Its count in the vocabulary; None without one."""
     context: str
+    """Its first context in a text; empty without a text."""
     sememes: tuple[Suggestion, ...]
+    """Suggested sememes, best first."""
 
     @property
     def kept(self) -> tuple[str, ...]:

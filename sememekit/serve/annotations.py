@@ -1,5 +1,6 @@
 """Sememes and words of a served run, suggestions for words without annotation, and saving of changes."""
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
@@ -25,28 +26,37 @@ class WordOfSememe(Record):
     """A word with a sense that has the sememe; ``count`` is its count in the vocabulary."""
 
     word: str
+    """The word."""
     sense: int
+    """Number of its sense with the sememe, from 1."""
     sememes: tuple[str, ...]
+    """The sememes of that sense."""
     count: int
+    """Count of the word in the vocabulary."""
 
 
 class NeighbourSememe(Record):
     """A sememe that co-occurs with another in ``shared`` senses; ``similarity``: their share of all senses with either."""
 
     name: str
+    """Name of the sememe."""
     shared: int
+    """Number of senses with both sememes."""
     similarity: float
+    """Share of these senses in all senses with either sememe."""
 
 
 class SememeAnswer(Record):
     """A sememe."""
 
     sememe: str
+    """Name of the sememe."""
     count: int
     """Number of tokens with the sememe, by the counts of the vocabulary."""
     num_words: int
     """Words that have it; ``words`` are the most frequent ones."""
     words: tuple[WordOfSememe, ...]
+    """The most frequent of these words."""
     neighbours: tuple[NeighbourSememe, ...]
     """Co-occurring sememes, most similar first."""
 
@@ -55,24 +65,33 @@ class WordAnswer(Record):
     """The annotation of a word; ``source`` is its lexicon or rule, or "none"."""
 
     word: str
+    """The word as the model reads it."""
     source: str
+    """Its lexicon or rule, or ``none``."""
     annotated: bool
+    """True if a lexicon or rule knows the word."""
     count: int
+    """Its count in the vocabulary."""
     senses: tuple[GraphSense, ...]
+    """Its senses in the order of the lexicon."""
 
 
 class UnannotatedAnswer(Record):
     """Words without annotation, most frequent first, and their number."""
 
     total: int
+    """Number of words without annotation."""
     words: tuple[WordSuggestions, ...]
+    """The most frequent of them, with suggested sememes."""
 
 
 class SaveAnswer(Record):
     """The folder that was written, and its files."""
 
     folder: str
+    """The folder that was written."""
     files: tuple[str, ...]
+    """Names of its files."""
 
 
 def _graph(run: ServedRun) -> SememeGraph:
@@ -141,16 +160,16 @@ def save(bench: Bench, question: SaveQuestion) -> SaveAnswer:
     """Write changes into a new folder, atomically: an overlay for --overlay, the senses of the changed words for --source
     table:, and a table of differences."""
     run = bench.changed(question.run, question.changes)
-    if (overlay := bench.overlay(run, question.changes)) is None:
+    if not run.content:
         raise ConfigError("there is no change to save")
     contents = {
-        "overlay.txt": overlay.read_bytes(),
+        "overlay.txt": run.content,
         "table.tsv": _tsv(DUMP_HEADER.split("\t"), *_table(_graph(run), {one.word for one in run.changed_senses})),
         "diff.tsv": _tsv(("word", "sense", "before", "after", "added", "removed"), *_diff(run.changed_senses)),
     }
-    names = (bench.folder() / f"{run.name}-{number}" for number in count(1))
-    folder = next(name for name in names if not name.exists())
-    write_folder(folder, contents, "manifest.json")
+    with bench.saving() as below:
+        folder = next(name for number in count(1) if not os.path.lexists(name := below / f"{run.name}-{number}"))
+        write_folder(folder, contents, "manifest.json")
     return SaveAnswer(folder=str(folder), files=tuple(contents))
 
 

@@ -15,6 +15,7 @@ from sememekit.analysis.score import OverlaidToken, ScoredToken
 from sememekit.analysis.senses.tagging import TaggedToken, header_of, tag
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
+from sememekit.files import warn
 from sememekit.measure import Tally
 from sememekit.reports.charts import figure_file
 from sememekit.runs.generation import GenerateReport, stream_words
@@ -24,6 +25,7 @@ from sememekit.runs.run import OfRun
 from sememekit.runs.writing import WrittenText, search_of
 from sememekit.serve import questions
 from sememekit.serve.runs import Bench, ServedRun
+from sememekit.serve.worker import check_wanted
 from sememekit.tasks.base import require
 from sememekit.tasks.writing import TextWriter
 
@@ -37,10 +39,13 @@ class RunInfo(Record):
     """A served run."""
 
     name: str
+    """Its name in requests."""
     kinds: tuple[str, ...]
     """The kinds of questions, as in docs/architecture.md."""
     task: str
+    """Name of its task."""
     encoder: str
+    """Name of its encoder."""
     decoder: str | None
     """The name of its output layer, None for a classifier."""
     words: int
@@ -48,8 +53,9 @@ class RunInfo(Record):
     sememes: tuple[str, ...]
     """Names of the sememes of its graph; none without one."""
     labels: tuple[str, ...]
+    """Labels of a classifier; none for other runs."""
     texts: tuple[str, ...]
-    """labels, texts: labels of a classifier, and names of the texts of an example."""
+    """Names of the texts of an example; none for runs that read no examples."""
     overlays: bool
     """True if its annotation can be changed."""
     unannotated: int
@@ -62,7 +68,9 @@ class RunList(Record):
     """The served runs in the given order; ``saves``: whether changes can be saved."""
 
     runs: tuple[RunInfo, ...]
+    """The served runs in the given order."""
     saves: bool
+    """True if changes can be saved."""
 
 
 def info_of(run: ServedRun) -> RunInfo:
@@ -94,12 +102,14 @@ class NextWords(OfRun):
     """The most probable next words; ``context`` is the context as it was read."""
 
     context: str
+    """The context as the model read it."""
     words: tuple[PredictedWord, ...]
+    """The most probable next words, by falling probability."""
 
 
 def next_words(bench: Bench, question: questions.NextWordsQuestion) -> NextWords:
     """The most probable next words of a language model, with the shares of their senses."""
-    run = bench.changed(question.run, question.changes)
+    run = bench.changed(question.run, question.changes, "next-words")
     report = run.explain(question.context, top=question.top).report
     return NextWords(**run.of_run, context=" ".join(word.read_as for word in report.context), words=report.words)
 
@@ -108,15 +118,17 @@ class ScoreAnswer(OfRun):
     """The surprisal (nats) of each word; with changes also with the changed annotation."""
 
     tokens: tuple[ScoredToken, ...] | tuple[OverlaidToken, ...]
+    """The words in order; with changes also with the nats of the changed annotation."""
     perplexity: float
+    """Exp of the mean nats of the predicted words."""
     perplexity_overlay: float | None = None
-    """perplexity, perplexity_overlay: exp of the mean nats of the words that are predicted, without and with the changes."""
+    """The perplexity with the changes; None without changes."""
 
 
 def scores(bench: Bench, question: questions.ScoreQuestion) -> ScoreAnswer:
     """The surprisal of each word of a text, as ``sememekit score`` gives it."""
-    run = bench.run(question.run)
-    tokens = run._scored("score", question.text, overlay=bench.overlay(run, question.changes), carry=question.carry)
+    run, overlay = bench.run(question.run, "score"), bench.changed(question.run, question.changes).overlay
+    tokens = run._scored("score", question.text, overlay=overlay, carry=question.carry)
     before, after = (_perplexity(getattr(row, name, None) for row in tokens) for name in ("nats", "nats_overlay"))
     if before is None:
         raise DataError("score: the text has no word that could be predicted; give two words at least")
@@ -132,14 +144,24 @@ class TagAnswer(OfRun):
     """The senses of each word; ``header`` has method and accuracy."""
 
     header: tuple[str, ...]
+    """Sentences on the method and its measured accuracy."""
     tokens: tuple[TaggedToken, ...]
+    """The tagged words in order."""
 
 
 def tags(bench: Bench, question: questions.TagQuestion) -> TagAnswer:
     """The senses of words, as ``sememekit tag`` gives them."""
-    run = bench.run(question.run)
-    rows = tuple(tag(run, question.text.split("\n"), method=question.method, words=question.words))
-    return TagAnswer(**run.of_run, header=tuple(header_of(run, question.method, ()).sentences()), tokens=rows)
+    run, words = bench.run(question.run, "tag"), tuple(filter(None, map(str.strip, question.words)))
+    rows = []
+    for row in tag(run, question.text.split("\n"), method=question.method, words=words):
+        check_wanted()
+        rows.append(row)
+    if not rows:
+        asked = f"none of the words {', '.join(words)} is" if words else "no words are"
+        raise DataError(f"tag: {asked} in the text, so nothing is tagged; give a sentence a line")
+    if absent := [word for word in words if word not in {row.token for row in rows}]:
+        warn(f"tag: {', '.join(absent)} is not in the text")
+    return TagAnswer(**run.of_run, header=tuple(header_of(run, question.method, ()).sentences()), tokens=tuple(rows))
 
 
 AnyExplanation = OverlayExplanation | Explanation | LabelExplanation | LatticeExplanation | WritingExplanation
@@ -149,7 +171,7 @@ def explanation(bench: Bench, question: questions.ExplainQuestion) -> AnyExplana
     """Return the explanation of ``sememekit explain`` for the kind of the run."""
     run = bench.run(question.run)
     options: dict[str, Any] = question.model_dump(exclude={"run", "text", "others", "changes"}, exclude_unset=True)
-    if (overlay := bench.overlay(run, question.changes)) is not None:
+    if (overlay := bench.changed(question.run, question.changes).overlay) is not None:
         options["overlay"] = overlay
     report: AnyExplanation = run.explain(question.text, *question.others, **options).report
     return report
@@ -159,18 +181,23 @@ class SegmentAnswer(OfRun):
     """The words of each line."""
 
     lines: tuple[tuple[str, ...], ...]
+    """The words of each line."""
 
 
 def segmented(bench: Bench, question: questions.SegmentQuestion) -> SegmentAnswer:
     """The words of raw text, as ``sememekit segment --model`` finds them."""
-    run = bench.run(question.run)
-    found = segment_lines(open_reader(run, "segment"), question.text.split("\n"), question.decoding)
-    return SegmentAnswer(**run.of_run, lines=tuple(map(tuple, found)))
+    run, lines = bench.run(question.run, "segment"), []
+    if not question.text.strip():
+        raise DataError("segment: no words are in the text, so nothing is segmented; give a sentence a line")
+    for words in segment_lines(open_reader(run, "segment"), question.text.split("\n"), question.decoding):
+        check_wanted()
+        lines.append(tuple(words))
+    return SegmentAnswer(**run.of_run, lines=tuple(lines))
 
 
 def predicted(bench: Bench, question: questions.PredictQuestion) -> PredictionReport:
     """The labels of examples, as ``sememekit predict`` gives them."""
-    run = bench.run(question.run)
+    run = bench.run(question.run, "predict")
     rows, labels = run.predict(question.examples).rows, run.labels
     predictions = (
         LabelPrediction(line=line, label=label, probabilities=dict(zip(labels, values, strict=True)))
@@ -180,15 +207,19 @@ def predicted(bench: Bench, question: questions.PredictQuestion) -> PredictionRe
 
 
 class GeneratedPart(Record):
-    """A line of the stream: a word, or finally the report of ``sememekit generate``."""
+    """A line of the stream: a word, or finally the report of ``sememekit generate``, or an error."""
 
     word: str | None = None
+    """The next word of the text."""
     report: GenerateReport | WrittenText | None = None
+    """The whole text, as the command gives it."""
+    error: str | None = None
+    """Why the stream ends early."""
 
 
 def generated(bench: Bench, question: questions.GenerateQuestion) -> Iterator[GeneratedPart]:
     """Yield a generated text word by word; models of headlines and dialogue give theirs at once."""
-    run, given = bench.run(question.run), question.model_dump(exclude={"run", "prompt", "num_best"})
+    run, given = bench.run(question.run, "generate"), question.model_dump(exclude={"run", "prompt", "num_best"})
     if "texts" in run.kinds:
         most = min(question.num_best, search_of(require(run.task, TextWriter, "generate")).beam_size)
         overrides = [f"task.search.num_best={most}"] if most > 1 else []

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from sememekit.attack import Example, ExampleResult, read_attack_plan
 from sememekit.config import Record
-from sememekit.errors import ConfigError, DataError
-from sememekit.files import read_text, replace_file, sole_writer
+from sememekit.errors import DataError
+from sememekit.files import csv_cell, is_there, read_text, replace_file
 from sememekit.progress import silent
 from sememekit.runs.attacks.running import AttackedData, attack_parts
 from sememekit.serve.questions import AttackQuestion, RatingQuestion
@@ -25,30 +25,38 @@ class Piece(Record):
     """A part of a text; ``old`` is the replaced text, or None."""
 
     text: str
+    """The text of the piece."""
     old: str | None
+    """The text that it replaces; None where nothing was replaced."""
 
 
 class Step(Record):
     """A step of a search: pieces of the best text, probability of the true label, queries in all, and ``tried`` here."""
 
     queries: int
+    """Number of queries so far."""
     tried: int
+    """Number of texts tried in this step."""
     fields: tuple[tuple[Piece, ...], ...]
+    """The best texts so far, in pieces."""
     probability: float
+    """Probability of the true label for the best texts."""
 
 
 class AttackEvent(Record):
-    """A line of the stream: a step, or finally the result."""
+    """A line of the stream: a step, or finally the result, or an error."""
 
     step: Step | None = None
+    """A step of the search."""
     result: ExampleResult | None = None
+    """The outcome, as the command gives it."""
+    error: str | None = None
+    """Why the stream ends early."""
 
 
 def attack(bench: Bench, question: AttackQuestion) -> Iterator[AttackEvent]:
     """Replace words of a text until the classifier errs, like ``sememekit attack``, step by step."""
-    run = bench.run(question.run)
-    if "labels" not in run.kinds:
-        raise ConfigError(f"attack needs a classifier, and {run} is not one")
+    run = bench.run(question.run, "attack")
     named, fields = run.victim, tuple(question.texts)
     victim, texts = named.victim, run.signature.examples.texts if run.signature.examples else ()
     if question.label is not None and question.label not in victim.labels:
@@ -92,22 +100,28 @@ class RatingAnswer(Record):
     """The file of ratings, and their number."""
 
     file: str
+    """The file of ratings."""
     ratings: int
+    """Number of its ratings."""
 
 
 def rate(bench: Bench, question: RatingQuestion) -> RatingAnswer:
     """Add a rating of a substitute to the file of ratings, or replace its earlier rating."""
-    run, folder = bench.run(question.run), bench.folder()
-    file = folder / RATINGS
-    with sole_writer(folder / ".lock", lambda holder: DataError(f"{file} is being written by {holder}; try again")):
-        text = read_text(file, DataError) if file.exists() else ""
-        header, *stored = [*csv.reader(StringIO(text, newline=""))] or [[*COLUMNS]]
+    run = bench.run(question.run)
+    with bench.saving() as folder:
+        file = folder / RATINGS
+        text = read_text(file, DataError) if is_there(file, DataError) else ""
+        try:
+            header, *stored = [*csv.reader(StringIO(text, newline=""))] or [[*COLUMNS]]
+        except csv.Error as error:
+            raise DataError(f"{file} is no CSV of the workbench ({error}); move it away") from None
         if tuple(header) != COLUMNS or any(len(row) != len(COLUMNS) for row in stored):
-            raise DataError(f"{RATINGS} was not written by the workbench; move it away, so that a new one can be made")
+            raise DataError(f"{file} was not written by the workbench; move it away, so that a new one can be made")
         rows = {tuple(row[:5]): tuple(row[5:]) for row in stored}
         given = (run.name, question.text, question.changed, question.old, question.new)
-        rows[given] = tuple("yes" if said else "no" for said in (question.same_meaning, question.fluent))
+        said = tuple("yes" if value else "no" for value in (question.same_meaning, question.fluent))
+        rows[tuple(map(csv_cell, given))] = said
         stream = StringIO()
-        csv.writer(stream).writerows([COLUMNS, *((*key, *said) for key, said in rows.items())])
+        csv.writer(stream).writerows([COLUMNS, *((*key, *value) for key, value in rows.items())])
         replace_file(file, stream.getvalue().encode())
     return RatingAnswer(file=str(file), ratings=len(rows))

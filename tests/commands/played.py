@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -477,15 +476,15 @@ def served(error: OSError | None = None) -> dict[str, Any]:
     bench = Listening()
     return {
         "sememekit.commands.serve.find_spec": "there",
-        "sememekit.commands.serve.run_server": None,
+        "sememekit.serve.server.run_server": None,
         "sememekit.serve.app.make_app": "the app",
         "sememekit.serve.runs.Bench": lambda *given: bench,
-        "sememekit.serve.runs.quickstart_runs": ["the runs of the quickstart"],
+        "sememekit.serve.gate.reachable": lambda host: host.replace("0.0.0.0", "192.0.2.7"),
+        "sememekit.serve.runs.quickstart_runs": [Path("the runs of the quickstart")],
         "sememekit.serve.worker.Worker": Listening(),
         "secrets.token_urlsafe": lambda size: f"token of {size} bytes",
         "socket.create_server": listen,
         "webbrowser.open": None,
-        "sememekit.commands.serve.TemporaryDirectory": lambda prefix: nullcontext(f"{prefix}folder"),
     }
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
-import socket
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -59,31 +57,3 @@ def test_each_word_is_on_a_terminal_as_soon_as_it_is_drawn(monkeypatch: pytest.M
 def test_without_a_prompt_a_terminal_shows_the_first_word_first(monkeypatch: pytest.MonkeyPatch) -> None:
     screen, asked = screened(["今天"], ["--seed", "0"], monkeypatch)
     assert (screen.getvalue(), asked) == ("今天 \n", [("", {"seed": 0})])
-
-
-def test_a_server_ends_at_the_first_look_after_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:
-    uvicorn = pytest.importorskip("uvicorn")
-    from sememekit.commands.serve import run_server
-
-    ran: list[tuple[Any, Any]] = []
-    monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: ran.append((self, sockets)))
-    with socket.socket() as listening:
-        run_server(SimpleNamespace(), listening)  # type: ignore[arg-type]
-        ((server, sockets),) = ran
-        assert sockets == [listening]
-    how = server.config
-    assert (how.server_header, how.timeout_graceful_shutdown, how.log_level, how.ws) == (False, 5, "warning", "none")
-    ticked: list[int] = []
-
-    async def on_tick(self: Any, counter: int) -> bool:
-        ticked.append(counter)
-        return bool(self.should_exit)
-
-    monkeypatch.setattr(uvicorn.Server, "on_tick", on_tick)
-    with server.capture_signals():
-        assert asyncio.run(server.on_tick(1)) is False
-        server.asked_to_stop = lambda: True
-        assert asyncio.run(server.on_tick(2)) is True
-        server.asked_to_stop = lambda: False
-        assert asyncio.run(server.on_tick(3)) is True, "a request to stop stands"
-    assert ticked == [1, 2, 3]

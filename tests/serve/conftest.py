@@ -26,6 +26,7 @@ from sememekit.jobs.preprocess import preprocess
 from sememekit.jobs.train import train
 from sememekit.serve.app import make_app
 from sememekit.serve.runs import Bench
+from sememekit.serve.server import make_server
 from sememekit.serve.worker import Worker
 
 
@@ -72,7 +73,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def bench(folders: Path, headlines: Path, tmp_path_factory: pytest.TempPathFactory) -> Bench:
     runs = [folders / "sdlm", folders / "softmax", folders / "characters" / "lattice", folders / "films-run", headlines]
-    return Bench(runs, tmp_path_factory.mktemp("overlays"), save=tmp_path_factory.mktemp("saved") / "workbench", device="cpu")
+    return Bench(runs, save=tmp_path_factory.mktemp("saved") / "workbench", device="cpu")
 
 
 @pytest.fixture(scope="session")
@@ -81,14 +82,11 @@ def client(bench: Bench) -> TestClient:
 
 
 @contextmanager
-def serving(bench: Bench, token: str | None = None) -> Iterator[str]:
+def serving(bench: Bench, token: str | None = None, names: tuple[str, ...] = ()) -> Iterator[str]:
     """A server on a free port of this machine."""
-    import uvicorn
-
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(make_app(bench, Worker(), token=token), log_level="error", lifespan="off", ws="none")
-    server = uvicorn.Server(config)
+    listening = socket.create_server(("127.0.0.1", 0))
+    worker = Worker()
+    server = make_server(make_app(bench, worker, token=token, names=names))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     while not server.started:
@@ -96,6 +94,7 @@ def serving(bench: Bench, token: str | None = None) -> Iterator[str]:
     yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     server.should_exit = True
     thread.join(timeout=10)
+    worker.close()
 
 
 @pytest.fixture(scope="session")

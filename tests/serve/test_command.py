@@ -53,7 +53,7 @@ def test_off_loopback_the_link_has_a_token(folders: Path, tmp_path: Path, monkey
         delay = listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 0
         assert not delay, "a body of an answer would wait for the acknowledgement of its head, 40 ms"
 
-    monkeypatch.setattr("sememekit.commands.serve.run_server", note)
+    monkeypatch.setattr("sememekit.serve.server.run_server", note)
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", opened.append)
     benches: list[Any] = []

@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,7 +92,7 @@ def test_the_status_says_what_to_change(client: TestClient) -> None:
     def status(path: str, **question: Any) -> int:
         return client.post(f"/v1/{path}", json=question).status_code
 
-    assert status("score", run="sdlm", text="我 " * LONGEST_TEXT) == 413
+    assert status("score", run="sdlm", text="我 " * LONGEST_TEXT) == 422
     assert client.post("/v1/score", content=b" " * (MOST_BYTES + 1), headers=HEADERS).status_code == 413
     assert status("next-words", run="absent", context="我") == 404
     assert status("next-words", run="sdlm", context="") == 422
@@ -263,3 +264,80 @@ def test_a_stream_that_nobody_reads_to_its_end_is_left(bench: Bench) -> None:
         with client.stream("POST", "/v1/generate", json={"run": "sdlm", "num_tokens": 200}) as answer:
             assert answer.status_code == 200
             next(answer.iter_lines())
+
+
+def test_the_server_is_asked_by_its_names_alone(bench: Bench) -> None:
+    machine = socket.gethostname().lower()
+    lab = TestClient(make_app(bench, Worker(), "0.0.0.0", "x", ["hub.example"]), headers={"authorization": "Bearer x"})
+
+    def status(client: TestClient, host: str, **headers: str) -> int:
+        return client.get("/v1/runs", headers={"host": host, **headers}).status_code
+
+    for host in (machine, f"{machine}:8700", "192.168.1.5:8700", "hub.example", "HUB.example:8700", "localhost"):
+        assert status(lab, host) == 200, host
+    refused = lab.get("/v1/runs", headers={"host": "lab-server:8700"})
+    assert (refused.status_code, refused.json()["error"]) == (
+        421,
+        "the Host of the request, 'lab-server:8700', is not this server; if it is, add: --allow-host lab-server",
+    )
+    assert "add: --allow-host NAME" in lab.get("/v1/runs", headers={"host": "<b>" * 100}).json()["error"]
+    named = TestClient(make_app(bench, Worker(), "lab-server", None))
+    assert status(named, "lab-server:8700") == 200
+    local = TestClient(make_app(bench, Worker()))
+    own = "127.0.0.1:8700"
+    for origin in (f"evil://{own}", f"https://{own}", "http://evil.example:8700", f"http://evil.example@{own}", "null", own):
+        assert status(local, own, origin=origin) == 403, origin
+    assert status(local, own, origin=f"http://{own}") == 200
+    for origin in ("https://hub.example", "http://hub.example:8080"):
+        assert status(lab, own, origin=origin) == status(lab, "hub.example", origin=origin) == 200
+    assert status(lab, own, origin="https://other.example") == 403
+
+
+def test_the_page_is_in_no_frame_of_another_page(client: TestClient) -> None:
+    for path in ("/", "/v1/runs", "/v1/absent"):
+        policy = client.get(path).headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in policy
+        assert "form-action 'none'" in policy
+
+
+def test_json_is_json_in_capitals_and_a_long_key_is_cut(client: TestClient) -> None:
+    given = {"content": json.dumps(GOOD).encode(), "headers": {"content-type": "APPLICATION/JSON; charset=UTF-8"}}
+    assert client.post("/v1/next-words", **given).status_code == 200
+    told = client.post("/v1/next-words", json={**GOOD, "x" * 200_000: 1}).json()["error"]
+    assert told.startswith(f"{'x' * 60}…: Extra inputs")
+
+
+def test_an_error_names_no_folder_of_the_server_and_nothing_of_its_inside(client: TestClient, folders: Path) -> None:
+    asked = {
+        "next-words": {"run": "lattice", "context": "我"},
+        "predict": {"run": "sdlm", "examples": [["我"]]},
+        "explain": {"run": "lattice", "text": "我", "top": 3},
+        "tag": {"run": "softmax", "text": "我 吃"},
+        "word": {"run": "sdlm", "word": "人", "changes": [{"sense": "苹果#1"}]},
+    }
+    told = {path: client.post(f"/v1/{path}", json=question).json()["error"] for path, question in asked.items()}
+    assert told["next-words"] == (
+        "next-words needs a model that predicts words, and lattice is another model; it answers: explain, segment"
+    )
+    assert told["word"] == "change 1: the change of 苹果#1 is empty; name a sememe to add or to remove"
+    for message in told.values():
+        assert str(folders) not in message
+        assert "run." not in message
+
+
+def test_what_is_not_in_a_text_is_refused_or_named(client: TestClient) -> None:
+    def asked(path: str, **question: Any) -> Any:
+        return client.post(f"/v1/{path}", json=question)
+
+    absent = asked("tag", run="sdlm", text="我 吃", words=["电脑", " 人"])
+    assert (absent.status_code, absent.json()["error"]) == (
+        409,
+        "tag: none of the words 电脑, 人 is in the text, so nothing is tagged; give a sentence a line",
+    )
+    some = asked("tag", run="sdlm", text="我 吃", words=[" 吃", "电脑"]).json()
+    assert [row["token"] for row in some["result"]["tokens"]] == ["吃"]
+    assert some["remarks"] == ["tag: 电脑 is not in the text"]
+    for path, run in (("tag", "sdlm"), ("segment", "lattice")):
+        empty = asked(path, run=run, text=" \n")
+        assert (empty.status_code, "no words are in the text" in empty.json()["error"]) == (409, True)
+    assert asked("tag", run="sdlm", text="我 " * 1_001).status_code == 422

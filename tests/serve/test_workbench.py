@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
+from urllib.request import Request, urlopen
 
 import pytest
+from matplotlib.font_manager import findSystemFonts
 
-from sememekit.reports.charts import _FONTS
 from sememekit.serve.answers import scores
 from sememekit.serve.questions import GivenChange, ScoreQuestion
 from sememekit.serve.runs import Bench
@@ -232,12 +236,10 @@ def test_two_runs_stand_side_by_side_and_the_link_has_everything(window: Window,
 @pytest.mark.parametrize("view", VIEWS)
 def test_tables_and_pictures_are_downloaded(window: Window, view: str, tmp_path: Path) -> None:
     page = window.open(view, **({"changes": '[{"sense":"苹果#2","add":["机器"],"remove":[]}]'} if view == "annotation" else {}))
-    from matplotlib.font_manager import fontManager
-
     for kind, begins in (("SVG", b"<?xml"), ("PDF", b"%PDF-"), ("PNG", b"\x89PNG"), ("CSV", b"\xef\xbb\xbf")):
         button = page.get_by_role("button", name=f"{kind}: ").first
         button.wait_for()
-        if kind == "PDF" and view != "classifier" and set(_FONTS).isdisjoint(fontManager.get_font_names()):
+        if kind == "PDF" and view != "classifier" and not re.search("CJK|SourceHan|wqy", " ".join(findSystemFonts())):
             button.click()
             page.get_by_role("alert").filter(has_text="no font here has").wait_for()
             continue
@@ -327,3 +329,47 @@ def test_the_printed_link_opens_a_server_with_a_token(browser: Any, bench: Bench
         window.page.get_by_role("table").first.wait_for()
         window.context.close()
     assert window.faults == []
+
+
+def test_the_page_works_below_a_path_of_a_proxy(browser: Any, bench: Bench) -> None:
+    """A proxy that hands on what is below a path, as a JupyterHub does, and keeps the Host of the browser."""
+    below = "/user/x/proxy/8700"
+
+    class Proxy(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if not self.path.startswith(f"{below}/"):
+                self.send_error(404, "not below the path")
+                return
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            asked = Request(target + self.path.removeprefix(below), body or None, dict(self.headers), method=self.command)
+            with urlopen(asked) as answer:
+                content = answer.read()
+                self.send_response(answer.status)
+                for name in ("content-type", "content-security-policy"):
+                    self.send_header(name, answer.headers[name])
+                self.send_header("content-length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+        do_POST = do_GET
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with serving(bench) as target, ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        window = Window(browser, f"http://127.0.0.1:{proxy.server_port}{below}")
+        window.open("context")
+        window.page.get_by_role("table").first.wait_for()
+        window.context.close()
+        proxy.shutdown()
+    assert window.faults == []
+
+
+def test_a_context_that_is_too_long_is_cut_and_the_page_says_so(window: Window) -> None:
+    page = window.open("context")
+    page.get_by_label("Context").fill("我 吃 " * 600)
+    page.get_by_text("The context is cut to its last 2,000 characters.").wait_for()
+    expect(page.get_by_role("table").first).to_be_visible()
+    page.get_by_label("Language").select_option("zh")
+    page.get_by_text("只使用上文的最后 2,000 个字符。").wait_for()

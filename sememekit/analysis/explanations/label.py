@@ -18,6 +18,7 @@ class SememeOfWord(Record):
     """A sememe of one word."""
 
     name: str
+    """Name of the sememe."""
     effect: float
     """Fall of log p(label) in nats if this word loses it; above 0 it supports the label."""
     gradient: float
@@ -28,9 +29,11 @@ class ReadWord(Record):
     """A word of a text."""
 
     word: str
+    """The word as it was written."""
     read_as: str | None = None
     """The word that the model reads in its place; None if it skips the word."""
     known: bool
+    """True if the model knows the word."""
     source: str | None = None
     """The lexicon of its sememes; None for runs without a graph."""
     effect: float | None = None
@@ -47,26 +50,33 @@ class ReadText(Record):
     """A text of the example: its name, such as "premise", and its words."""
 
     name: str
+    """Name of the text in an example, such as ``premise``."""
     words: tuple[ReadWord, ...]
+    """Its words in order."""
 
 
 class StrongSememe(SememeOfWord):
     """A sememe that moved the decision, with the word and the text that it belongs to; ``place`` counts words from 1."""
 
     word: str
+    """The word with the sememe."""
     text: str
+    """Name of the text with the word."""
     place: int
+    """Number of the word in its text, from 1."""
 
 
 class LabelExplanation(OfRun):
     """The label that a classifier gives an example, and why."""
 
     encoder: str
+    """Name of the encoder."""
     labels: dict[str, float]
     """Label -> probability, by falling probability."""
     label: str
     """The explained label (default: the most probable)."""
     texts: tuple[ReadText, ...]
+    """The texts of the example, word by word."""
     sememes: tuple[StrongSememe, ...]
     """The ones with the largest effects; empty for models that read none."""
     no_sememes: str | None

@@ -24,9 +24,11 @@ class LatticeToken(Record):
     """A token of a sentence."""
 
     text: str
+    """The token as it was written."""
     read_as: str
     """The word of the vocabulary that the model read."""
     known: bool
+    """True if the model knows the token."""
     boundary: float
     """The probability that a chunk ends with this token."""
 
@@ -35,11 +37,13 @@ class LatticeEdge(Record):
     """An edge of a lattice."""
 
     begin: int
+    """Number of its first token, from 0."""
     end: int
-    """begin, end: its first token, and the token after its last, from 0."""
+    """Number of the token after its last, from 0."""
     copy_number: int
     """Number of the chunk's embedding, from 1."""
     text: str
+    """The tokens of the chunk together."""
     probability: float
     """Posterior of the edge: share of the sentence's probability on paths with this edge."""
     listed: bool
@@ -52,11 +56,13 @@ class LatticeSentence(Record):
     """A sentence."""
 
     tokens: tuple[LatticeToken, ...]
+    """Its tokens in order."""
     edges: tuple[LatticeEdge, ...]
     """Edges with a posterior of 0.005 or more, or on the most probable path, by beginning, end and copy; no end mark."""
     viterbi: tuple[str, ...]
+    """Its words by the most probable path."""
     posterior: tuple[str, ...]
-    """viterbi, posterior: its words by the most probable path, and by separate decisions at each boundary."""
+    """Its words by a separate decision at each boundary."""
     nats: float
     """Negative logarithm of its probability, end mark included."""
 

@@ -24,6 +24,7 @@ class ContextSememe(Record):
     """A sememe in a context."""
 
     name: str
+    """Name of the sememe."""
     gate: float
     """q, 0 to 1: activation of the sememe in the context (Eq. (4), Gu et al. 2018)."""
     at_rest: float
@@ -175,6 +176,7 @@ class PredictedWord(Record):
     """A word that may come next."""
 
     word: str
+    """The word."""
     probability: float
     """p(word | context)."""
     source: str | None = None
@@ -195,9 +197,11 @@ class AskedWord(Record):
     """A requested word, in the whole sentence."""
 
     word: PredictedWord
+    """The word, with its probability after the words before it."""
     rank: int
     """The rank of the word's probability among all words, from 1."""
     right: tuple[str, ...]
+    """The words after it."""
     tags: tuple[SenseTag, ...]
     """Its senses by the method ``combined`` of ``SenseTagger``; empty for models without senses."""
     accuracy: tuple[str, ...]
@@ -218,6 +222,7 @@ def asked_word(run: Run, left: Sequence[str], word: PredictedWord, rank: int, ri
     if not word.senses:
         return AskedWord(word=word, rank=rank, right=tuple(right), tags=(), accuracy=())
     line = " ".join([*left, word.word, *right])
-    tagged = next(row for row in tag(run, [line]) if row.position == len(left) + 1)
+    rows = tag(run, [line], words=[word.word], surprisal=False)
+    tagged = next(row for row in rows if row.position == len(left) + 1)
     accuracy = tuple(header_of(run, "combined", ()).sentences()[1:])
     return AskedWord(word=word, rank=rank, right=tuple(right), tags=tagged.senses, accuracy=accuracy)

@@ -51,31 +51,42 @@ class SenseChange(ChangedSense):
     """A sense that an overlay changes, with its share of the word's probability; None for models without senses."""
 
     share_before: float | None
+    """Share of the sense in the probability of the word, as trained; None for models without senses."""
     share_after: float | None
+    """The same share with the overlay."""
 
 
 class ChangedWord(Record):
     """A word with changed senses: its probability as the next word, before and after; ranks among all words, from 1."""
 
     before: PredictedWord
+    """The word as trained."""
     after: PredictedWord
+    """The word with the overlay."""
     rank_before: int
+    """Rank of its probability among all words as trained, from 1."""
     rank_after: int
+    """Rank of its probability with the overlay, from 1."""
 
 
 class ChangedSememe(Record):
     """A sememe of changed senses, before and after; ranks are among all sememes by gain."""
 
     before: ContextSememe
+    """The sememe as trained."""
     after: ContextSememe
+    """The sememe with the overlay."""
     rank_before: int
+    """Rank of its gain among all sememes as trained, from 1."""
     rank_after: int
+    """Rank of its gain with the overlay, from 1."""
 
 
 class Explanation(OfRun, SememeViews):
     """The words that a model expects after a context, and why; ``run`` names the overlay, too, if there is one."""
 
     decoder: str
+    """Name of the output layer."""
     context: tuple[ContextWord, ...]
     """The words as the model read them."""
     segmentation: str
@@ -89,6 +100,7 @@ class Explanation(OfRun, SememeViews):
     no_senses: str | None
     """The reason if there are no senses, otherwise None."""
     asked: AskedWord | None = None
+    """The requested word; None without one."""
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -100,9 +112,11 @@ class OverlayExplanation(Explanation):
     """An explanation with an overlay, and the differences from the explanation without the overlay."""
 
     overlay: str
+    """Name of the overlay."""
     before: Explanation
     """The explanation of the run as it was trained."""
     changes: tuple[SenseChange, ...]
+    """The changed senses."""
     changed_words: tuple[ChangedWord, ...]
     """Words with changed senses, by falling difference of their probabilities."""
     changed_sememes: tuple[ChangedSememe, ...]

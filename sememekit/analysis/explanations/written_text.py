@@ -30,6 +30,7 @@ class WrittenWord(SememeViews):
     word: str
     """The word as it is shown; ``read_as`` is the word of the vocabulary, if it differs."""
     read_as: str
+    """The word of the vocabulary."""
     probability: float
     """p(word | source, words before)."""
     attention: tuple[float, ...]
@@ -42,17 +43,25 @@ class WritingExplanation(OfRun):
     """The text that a model wrote for a source, and why."""
 
     decoder: str
+    """Name of the output layer."""
     source: tuple[str, ...]
     """The words of the source; ``unknown`` has the source words that the model does not know."""
     unknown: tuple[str, ...]
+    """Source words that the model does not know."""
     read_words: int
     """Number of source words, from the first, that the model read (``task.read_words``)."""
     words: tuple[WrittenWord, ...]
+    """The words of the written text."""
     nats: float
+    """Summed negative log-probability of the text."""
     ended: bool
+    """True if the model predicted the end of the text."""
     search: str
+    """The search that found the text, with its settings."""
     mean: str | None = None
+    """The text or counts of the mean masses; None without masses."""
     min_count: int = MIN_COUNT
+    """Sememes of fewer tokens are uncertain."""
     no_senses: str | None
     """The reason if there are no sememes, otherwise None."""
 

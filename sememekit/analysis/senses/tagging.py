@@ -76,7 +76,9 @@ class SenseTag(Record):
     label: str
     """Part of speech and gloss where the lexicon has them, otherwise the sememes."""
     sememes: tuple[str, ...]
+    """The sememes of the sense."""
     probability: float
+    """Probability of the sense by the method; those of a word sum to 1."""
 
 
 class TaggedToken(ScoredToken):

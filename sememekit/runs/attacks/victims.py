@@ -129,10 +129,13 @@ def open_victim(
         raise ConfigError(f"--logits: the victim {name} gives probabilities; leave --logits out")
     if found is not None:
         return wrap(found, tuple(labels), settings, name=name, logits=logits)
-    return _run_victim(name, partial(Run.open, name, which=which, device=device), labels, settings)
+    return run_victim(name, partial(Run.open, name, which=which, device=device), labels, settings)
 
 
-def _run_victim(name: str, opened: Callable[[], Run], labels: Sequence[str], settings: RunningSettings) -> NamedVictim:
+def run_victim(
+    name: str, opened: Callable[[], Run], labels: Sequence[str] = (), settings: RunningSettings = _USUAL
+) -> NamedVictim:
+    """Open a run as a victim; its model is changed to float64. Errors as ``open_victim``."""
     classifier, segmenter = load_classifier(opened(), command="attack"), settings.segmenter
     if classifier.run.settings.dtype == "float32":
         # In float32 a probability moves by 1e-6 with the rest of the batch, enough to turn a tie; in float64 by 1e-15.
@@ -161,7 +164,7 @@ def _run_victim(name: str, opened: Callable[[], Run], labels: Sequence[str], set
         return tuple(_end(classifier, field, longest) for field in fields)
 
     def larger(more: Callable[[Run], Run]) -> NamedVictim:
-        return _run_victim(name, lambda: more(opened()), labels, settings)
+        return run_victim(name, lambda: more(opened()), labels, settings)
 
     known = reads if longest else None
     return NamedVictim(victim, identity, kind, cut, cut_by, own == "none", own_labels=True, reads=known, larger=larger)

@@ -8,10 +8,10 @@ export function contextView(place, runs) {
   const columns = runs.map(() => el("section", {}));
   const start = info(runs[0]).start;
   let speaking;
-  const draw = asking("explain", runs, columns, drawColumn, (answers) => {
+  const draw = asking("explain", runs, columns, drawColumn, { ofEnd: true, afterwards: (answers) => {
     clearTimeout(speaking);
     speaking = setTimeout(() => announce(answers.map(({ result }) => result.words.slice(0, 3).map((one) => `${one.word} ${percent(one.probability)}`).join(", ")).join("; ")), 900);
-  });
+  } });
   const input = textInput(say("yourContext"), state.context || start, (value) => { state.context = value; writeLink(); draw(value); }, { id: "context", rows: 1 });
   place.replaceChildren(el("p", { class: "lead" }, say("contextLead")), input, el("div", { class: `columns ${runs.length > 1 ? "two" : ""}` }, columns));
   draw(state.context || start);

@@ -90,7 +90,7 @@ export function card(title, inside, { rows, draw, name } = {}) {
 // A cell that a spreadsheet would take for a formula gets a quote before it.
 const cell = (value) => {
   const text = value === null || value === undefined ? "" : String(value);
-  const safe = typeof value === "string" && /^[=+\-@\t]/.test(text) ? `'${text}` : text;
+  const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 };
 const csv = (rows) => rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
@@ -143,12 +143,19 @@ export function textInput(label, value, oninput, { rows = 2, id } = {}) {
 export const columnHead = (run, two) => (two ? el("h2", {}, run) : null);
 export const remarksOf = (answer) => answer.remarks.map((text) => el("p", { class: "remark" }, text));
 
+// The end of a context, or the beginning of a text, as long as the server takes it.
+const MOST = { explain: 2_000, score: 20_000 };
+export const lastOf = (text) => (text.length > MOST.explain ? text.slice(-MOST.explain).replace(/^\S+\s+/u, "") : text);
+export const firstOf = (text, most = MOST.explain) => (text.length > most ? text.slice(0, most).replace(/\s+\S+$/u, "") : text);
+
 // A function of a text that asks every run, and draws each answer into its column; nothing is told about an empty text.
-export const asking = (question, runs, columns, drawColumn, afterwards = () => {}) => latest(async (text) => {
+export const asking = (question, runs, columns, drawColumn, { afterwards = () => {}, ofEnd = false } = {}) => latest(async (text) => {
   try {
-    const answers = await Promise.all(runs.map((run) => ask(question, { run, text })));
+    const asked = ofEnd ? lastOf(text) : firstOf(text, MOST[question]);
+    const cut = asked === text ? [] : [say(ofEnd ? "lastAsked" : "firstAsked").replace("N", asked.length.toLocaleString("en"))];
+    const answers = await Promise.all(runs.map((run) => ask(question, { run, text: asked })));
     problem(null);
-    answers.forEach((answer, index) => drawColumn(columns[index], answer, runs[index], runs.length > 1));
+    answers.forEach((answer, index) => drawColumn(columns[index], { ...answer, remarks: [...cut, ...answer.remarks] }, runs[index], runs.length > 1));
     afterwards(answers);
   } catch (error) {
     columns.forEach((column) => column.replaceChildren());

@@ -28,6 +28,8 @@ const TEXTS = {
   expected: ["expected", "意料之中"], surprising: ["surprising", "出乎意料"], insteadOf: ["Expected instead", "原本预期"],
   sensesHere: ["Senses in this sentence", "在此句中的义项"], evenMark: ["The stroke marks the even share.", "竖线表示均分时的占比。"],
   noSenses: ["This model gives words a probability at once; it has no senses.", "该模型直接给出词的概率，没有义项。"],
+  lastAsked: ["The context is cut to its last N characters.", "只使用上文的最后 N 个字符。"],
+  firstAsked: ["The text is cut to its first N characters.", "只使用文本的前 N 个字符。"],
   nothingBefore: ["Nothing predicts the first word of a line.", "行首的词没有上文可供预测。"],
   close: ["Close", "关闭"], neighbours: ["Sememes of the same senses", "同义项的义原"], wordsWith: ["Words with this sememe", "含此义原的词"],
   source: ["source", "来源"], notAnnotated: ["No lexicon knows this word.", "词典未收录此词。"], edit: ["Change this annotation", "更改标注"],

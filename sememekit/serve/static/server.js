@@ -27,10 +27,12 @@ async function checked(request) {
   return answer;
 }
 
-export const get = async (path) => (await checked(fetch(`/v1/${path}`, { headers }))).json();
+const at = (path) => new URL(`v1/${path}`, import.meta.url); // also below the path of a proxy
+
+export const get = async (path) => (await checked(fetch(at(path), { headers }))).json();
 
 const post = (path, question, signal) =>
-  checked(fetch(`/v1/${path}`, {
+  checked(fetch(at(path), {
     method: "POST", headers: { ...headers, "content-type": "application/json" }, body: JSON.stringify(question), signal,
   }));
 

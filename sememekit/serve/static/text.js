@@ -1,6 +1,6 @@
 // A text as a heat map of surprisal; a token opens its senses in the sentence and what was expected instead.
 import { tokensPicture } from "./draw.js";
-import { asking, button, card, columnHead, el, remarksOf, senseLines, shareOf, table, textInput, wordButton } from "./parts.js";
+import { asking, button, card, columnHead, el, firstOf, lastOf, remarksOf, senseLines, shareOf, table, textInput, wordButton } from "./parts.js";
 import { number, percent, say } from "./say.js";
 import { ask } from "./server.js";
 import { info, state, writeLink } from "./state.js";
@@ -56,7 +56,7 @@ async function drawToken(place, line, at, run) {
   const known = token.read_as !== "<unk>" && !(at === line.length - 1 && token.read_as === "<eos>");
   const right = line.slice(at + 1).filter((one) => one.read_as !== "<eos>").map((one) => one.token).join(" ");
   try {
-    const { result } = await ask("explain", { run, text: context, top: 6, ...(known ? { word: token.read_as, right } : {}) });
+    const { result } = await ask("explain", { run, text: lastOf(context), top: 6, ...(known ? { word: token.read_as, right: firstOf(right) } : {}) });
     const most = result.words[0].probability, asked = result.asked;
     place.replaceChildren(...[
       el("h2", {}, token.token, " ", el("span", { class: "faint small" }, `${number(token.nats)} ${say("nats")}, ${percent(Math.exp(-token.nats))}`,
