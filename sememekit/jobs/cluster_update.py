@@ -189,6 +189,7 @@ def keep_clusters(
     source, record = loaded.folder, {**record, "step": step_of(loaded.snapshot)}
     if out is None:
         with source.locked():
+            source.forget_repeated_metrics()
             source.append_metrics(record)  # first, as the snapshot holds the hash of all lines
             name = source.revise(loaded.snapshot, task, state)
         return source.path, name

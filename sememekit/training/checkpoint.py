@@ -295,7 +295,7 @@ class RunFolder:
         metrics_file.append(self.path / "metrics.jsonl", record)
 
     def metrics(self, *, live: bool = False) -> list[dict[str, Any]]:
-        """The lines of metrics.jsonl up to the last snapshot, whose hash vouches for them. ``live``: also later lines without
+        """The lines of metrics.jsonl up to the newest snapshot, whose hash vouches for them. ``live``: also later lines without
         validation figures; a last line cut short by a kill is left out. Raises CheckpointError: a line was changed, was lost or
         is no report, or the file is of another run."""
         path, (known, later) = self.path / "metrics.jsonl", self._lines()
@@ -306,10 +306,12 @@ class RunFolder:
         return records
 
     def _lines(self) -> tuple[bytes, bytes]:
-        """The bytes of metrics.jsonl up to the last snapshot, compared with its record, and later bytes; errors as there."""
-        path, stated = self.path / "metrics.jsonl", self._read("last", snapshots.run_of)
-        raw = metrics_file.content(path)
-        _, size, sha256 = stated or ("", 0, hashlib.sha256().hexdigest())
+        """The bytes of metrics.jsonl up to the newest snapshot, compared with its record, and later bytes; errors as there."""
+        path = self.path / "metrics.jsonl"
+        # The best snapshot is the newer one after cluster-update changed it.
+        stated = [found for which in ("last", "best") if (found := self._read(which, snapshots.run_of))]  # type: ignore[arg-type]
+        _, size, sha256 = max(stated, key=lambda one: one[1], default=("", 0, hashlib.sha256().hexdigest()))
+        raw = metrics_file.content(path)  # after the snapshots, as a run that goes on adds lines
         if len(raw) < size or hashlib.sha256(raw[:size]).hexdigest() != sha256:
             what = "does not begin with the lines" if path.exists() else "is missing, and there are lines of it"
             raise CheckpointError(

@@ -201,6 +201,19 @@ def test_the_page_goes_by_the_best_weights_and_not_by_the_last_change(organized_
     assert best_of(organized_copy) == (told, [])
 
 
+def test_an_update_of_the_best_weights_has_its_line_though_later_ones_are_there(organized_copy: Path) -> None:
+    """Its line stands behind the lines of the last snapshot; one that somebody added before it does not become genuine."""
+    folder = RunFolder.open(organized_copy)
+    state = folder.load("best", with_trainer=True)
+    folder.save(step_of(state.name) + 1, Run.open(organized_copy).task, state.trainer, best=False)
+    folder.append_metrics({**folder.epochs()[-1], "valid": {"perplexity": 1.5}})
+    cluster_update(organized_copy, which="best")
+    assert [record["kind"] for record in folder.metrics() if record["kind"] != "StepReport"] == [
+        *("EpochReport", "EpochReport", "ClusterUpdate")
+    ]
+    assert all(record["valid"]["perplexity"] != 1.5 for record in folder.epochs())
+
+
 @pytest.mark.parametrize("moment", ["create", "append_metrics", "save", "rename"])
 def test_a_killed_copy_is_no_run_and_can_be_made_again(
     organized_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str

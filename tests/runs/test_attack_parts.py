@@ -186,6 +186,11 @@ NOTHING = "the attack on v had nothing to try "
         (report(), [result(outcome="error", reason="label")], {}, "error on every example: label; see out"),
         (report(untried=2, x=2), [result()], {}, None),
         (
+            report(2, 0, **{"skipped: classified wrongly": 3}), [BROKEN, result(outcome="skipped")], {},
+            "v ended in an error on 1 of 2 examples and had nothing to try on the others (most frequent: the victim raised X)"
+            f"{REPAIR}",
+        ),
+        (
             report(untried=2, attackable=0, **{"error: z": 3, "skipped: more words": 2}), [result()], {},
             "(skipped: more words); raise this limit, with another --out; see out",
         ),
