@@ -169,8 +169,8 @@ def attack_classifier(
         with _told_for_python():
             begun.run(lambda: False, progress)
         report, results = begun.report(time.perf_counter() - start, stopped=False, judge=second)
-        told = {name: tuple(map(for_python, getattr(report, name))) for name in ("notes", "warnings")}
-        reasons = {for_python(reason): number for reason, number in report.reasons.items()}
+        told = {name: tuple(map(_for_python, getattr(report, name))) for name in ("notes", "warnings")}
+        reasons = {_for_python(reason): number for reason, number in report.reasons.items()}
         report = report.model_copy(update={**told, "reasons": reasons})
         found = AttackResult(report, results)
         if out is not None:
@@ -193,7 +193,7 @@ def _named(victim: Any, names: Sequence[str], settings: RunningSettings, *, logi
     return wrap(adapted(victim, logits=logits), own, settings, name=title, logits=logits, remedy="names=[...]")
 
 
-def for_python(text: str) -> str:
+def _for_python(text: str) -> str:
     """Return a message with arguments of ``attack_classifier`` in place of the command's options."""
 
     def argument(found: re.Match[str]) -> str:
@@ -218,11 +218,11 @@ def for_python(text: str) -> str:
 
 @contextmanager
 def _told_for_python() -> Iterator[None]:
-    """Rephrase errors of the block with ``for_python``."""
+    """Rephrase errors of the block with ``_for_python``."""
     try:
         yield
     except (ConfigError, DataError) as error:
-        raise type(error)(for_python(str(error))) from error
+        raise type(error)(_for_python(str(error))) from error
 
 
 def _listed(values: Any, what: str) -> list[Any]:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sememekit.claims.chain import TURNS, Step, Timing, Trial
-from sememekit.errors import DataError
+from sememekit.errors import CheckpointError, DataError
 from sememekit.files import read_sealed
 from sememekit.jobs import reproduce as job
 from sememekit.jobs import steps, trials
@@ -119,6 +119,39 @@ def test_a_trial_runs_each_step_once_and_stores_its_result(tmp_path: Path, comma
     assert said == []
     trials.run_trial(whole_trial(tmp_path, "arm-2"), said.append, lambda: False, {})
     assert said == ["sememekit evaluate-ppl arm-2"], "another measurement of the same run"
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "told"),
+    [
+        (
+            "measured/arm-1.json",
+            '"perplexity": 9.0',
+            '"perplexity": 1.5',
+            "own checksum.*delete it, and type",
+        ),
+        (
+            "runs/arm-1.cpu.json",
+            '"cpu_seconds": 2.0',
+            '"cpu_seconds": 1.0',
+            "own checksum.*delete it and the",
+        ),
+        ("runs/arm-1/metrics.jsonl", '"perplexity": 20.0', '"perplexity": 10.0', "does not begin with the lines"),
+        ("data/text", "one", "two", "its texts were changed after they were copied; delete it, and type the same command"),
+    ],
+)
+def test_what_was_changed_between_two_steps_is_no_result(
+    tmp_path: Path, commands: list[Step], name: str, old: str, new: str, told: str
+) -> None:
+    trial, file = whole_trial(tmp_path), tmp_path / "out" / name
+    trials.run_trial(trial, lambda line: None, lambda: False, {})
+    trial.result.unlink()
+    whole = file.read_text(encoding="utf-8")
+    assert old in whole
+    file.write_text(whole.replace(old, new), encoding="utf-8")
+    with pytest.raises((DataError, CheckpointError), match=told):
+        trials.run_trial(trial, lambda line: None, lambda: False, {})
+    assert not trial.result.exists()
 
 
 def test_a_stopped_training_goes_on_and_its_seconds_are_summed(tmp_path: Path, commands: list[Step]) -> None:
