@@ -44,7 +44,15 @@ def plan(
 
 
 def named(labels: Sequence[str] = ("no", "yes"), words: Any = None, **more: Any) -> Any:
-    given = {"own_labels": False, "identity": {"kind": "function"}, "cut": None, "blanks": False, "reads": None, **more}
+    given = {
+        "own_labels": False,
+        "identity": {"kind": "function"},
+        "cut": None,
+        "blanks": False,
+        "reads": None,
+        "assumed": "",
+        **more,
+    }
     return SimpleNamespace(victim=SimpleNamespace(labels=labels, words=words, name="v"), **given)
 
 
