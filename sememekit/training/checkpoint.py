@@ -309,7 +309,7 @@ class RunFolder:
         """The bytes of metrics.jsonl up to the newest snapshot, compared with its record, and later bytes; errors as there."""
         path = self.path / "metrics.jsonl"
         # The best snapshot is the newer one after cluster-update changed it.
-        stated = [found for which in ("last", "best") if (found := self._read(which, snapshots.run_of))]  # type: ignore[arg-type]
+        stated = [found for which in ("last", "best") if (found := self._read(which, snapshots.run_of))]
         _, size, sha256 = max(stated, key=lambda one: one[1], default=("", 0, hashlib.sha256().hexdigest()))
         raw = metrics_file.content(path)  # after the snapshots, as a run that goes on adds lines
         if len(raw) < size or hashlib.sha256(raw[:size]).hexdigest() != sha256:
