@@ -213,7 +213,7 @@ def test_a_report_says_whether_the_attack_is_finished(folder: AttackFolder) -> N
     assert folder.report() == written
     whole = (folder.path / "report.json").read_bytes()
     replace_file(folder.path / "report.json", whole.replace(b'"attackable": 7', b'"attackable": 8'))
-    with pytest.raises(CheckpointError, match="does not match its own checksum.*; delete it to write it anew"):
+    with pytest.raises(CheckpointError, match=r"does not match its own checksum.*; delete it to write it anew"):
         folder.report()
     for content in (b"[]", b'{"stopped": false}', b'{"stopped": false, "written": [1, 2, 3]}', b'{"written": ["", 0, ""]}'):
         replace_file(folder.path / "report.json", content)

@@ -154,9 +154,9 @@ class Agreement(LexicalConstraint):
             bases = {base, f"{base}e", base[:-1] if base[-1:] == base[-2:-1] else base}
             bases |= {f"{base[:-1]}y"} if base.endswith("i") else {f"{base[:-2]}y"} if base.endswith("ie") else set()
             bases |= {base[:-1]} if ending == "s" and base.endswith("e") else set()
-            if form.endswith(ending) and not form.endswith("ss") and len(base) > 2:
-                if any(one in lexicon.words for one in bases for lexicon in self._lexicons):
-                    yield ending
+            whole = form.endswith(ending) and not form.endswith("ss") and len(base) > 2
+            if whole and any(one in lexicon.words for one in bases for lexicon in self._lexicons):
+                yield ending
 
 
 def _begins_with_vowel(word: str) -> bool:
