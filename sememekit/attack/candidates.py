@@ -69,7 +69,8 @@ class SememeCandidates(Candidates):
     settings: Settings
 
     required: ClassVar[Mapping[str, str]] = {
-        "sources": "[candidates] sememe: name a lexicon with --source FORMAT:PATH, for example table:english.tsv, or open"
+        "sources": "[candidates] sememe: name a lexicon: --source open (Chinese), or --source table:FILE with a word, TAB and "
+        "its sememes a line; without a lexicon: --candidates wordnet, or --candidates table --set candidates.path=synonyms.json"
     }
 
     def table(self, words: Sequence[str]) -> dict[str, tuple[str, ...]]:

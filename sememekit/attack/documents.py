@@ -10,8 +10,9 @@ from sememekit.text.scripts import UNSPACED_RANGES
 
 Fields = tuple[str, ...]  # one text, or several that are classified together: (premise, hypothesis)
 
-_PIECE: Final = re.compile(r"<[^<>\s]+>|(?<!\S)['’]\w+|\w+(?:['’-]\w+)*|[^\w\s]")
-"""A token between angle brackets, a clitic that stands alone, a word, or one mark."""
+ABBREVIATION: Final = re.compile(r"(?:[^\W\d_]\.){2,}")
+_PIECE: Final = re.compile(rf"<[^<>\s]+>|(?<!\S)['’]\w+|{ABBREVIATION.pattern}|\w+(?:['’-]\w+)*|[^\w\s]")
+"""A token between angle brackets, a clitic that stands alone, letters with full stops (u.s.), a word, or one mark."""
 
 Cutter = Callable[[str], Sequence[str]]  # a function that segments a text into replaceable words
 

@@ -6,11 +6,13 @@
       report.json     the numbers
       report.html     the same for people, with every change marked
 
-A line that a killed process left incomplete is dropped on --resume; its example is attacked again with the same result.
+Each line ends with a hash of itself and of plan and victim, so that --resume takes no line that was changed or is of another
+attack. A line that a killed process left incomplete is dropped on --resume; its example is attacked again with the same result.
 Examples on which the victim failed are attacked again, too. If an example has two lines, the last counts."""
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, final
@@ -20,11 +22,14 @@ from sememekit.attack.report import AttackComparison, AttackReport
 from sememekit.attack.victim import SAME
 from sememekit.config import named_in, record_of
 from sememekit.errors import CheckpointError, DataError
-from sememekit.files import fits_seal, is_there, opening, read_object, refuse_odd_files, replace_file, sealed, typed
+from sememekit.files import is_there, opening, read_sealed, refuse_odd_files, replace_file, sealed, typed
 from sememekit.measure.attack_rates import NOT_TURNED, UNDER_ATTACK, paired_differences
 
-FORMAT: Final = 3
-_FREE: Final = ("together", "batch_size")  # settings of [attack] that a resumed attack may change, since they decide no result
+FORMAT: Final = 4
+_SEAL: Final = b',"sha256":"'  # before the hash at the end of a line
+_ANEW: Final = "take the folder from a copy, or attack anew with another --out"
+_FREE_NAMES: Final = frozenset({"plan.attack.together", "plan.attack.batch_size"})
+"""Settings that a resumed attack may change, since they decide no result."""
 _WRITTEN: Final = "written"  # key of report.json: SHA-256 of attack.json, bytes of examples.jsonl, and their SHA-256
 
 
@@ -63,10 +68,17 @@ class AttackFolder:
             if not is_there(file, CheckpointError):
                 raise CheckpointError(f"{path} has no attack.json; give a folder that 'sememekit attack --out' wrote")
             refuse_odd_files(path, CheckpointError)
-        identity = _unsealed(file, "take the folder from a copy, or attack anew with another --out")
+        identity = _unsealed(file, _ANEW)
         if identity.get("format") != FORMAT:
             raise CheckpointError(f"{file} is not of format {FORMAT}; open it with the version that wrote it")
         return cls(path, identity)
+
+    @cached_property
+    def seal(self) -> str:
+        """SHA-256 of what lines of results depend on: the plan without free settings, and the victim without its name."""
+        victim = {name: value for name, value in self.identity["victim"].items() if name != "name"}
+        flat = _flat({"plan": self.identity["plan"], "victim": victim})
+        return sha256(json.dumps({name: flat[name] for name in sorted({*flat} - _FREE_NAMES)}).encode()).hexdigest()
 
     @property
     def resume_command(self) -> str:
@@ -94,7 +106,7 @@ class AttackFolder:
         stored, given = _flat(self.identity), _flat(identity)
         names = {*stored, *given} - {"format"}
         for name in sorted(names, key=lambda name: (not name.endswith(".name"), name)):  # another part has other settings
-            if name.split(".")[-1] in _FREE and name.startswith("plan.attack."):
+            if name in _FREE_NAMES:
                 continue
             if stored.get(name) != given.get(name):
                 raise CheckpointError(
@@ -126,8 +138,7 @@ class AttackFolder:
         """Return as one line everything that must agree before two rates can be compared: all settings and files except the
         victim, plus whether substitutes are limited to the victim's words. Files count by name and content, not by folder."""
         flat = _flat({key: value for key, value in self.identity.items() if key not in ("victim", "data", "unread")})
-        free = {f"plan.attack.{name}" for name in _FREE}
-        deciding = {name: _without_folder(value) for name, value in flat.items() if name not in free}
+        deciding = {name: _without_folder(value) for name, value in flat.items() if name not in _FREE_NAMES}
         settings = sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()
         attack = self.identity["plan"]["attack"]
         parts = {
@@ -140,6 +151,8 @@ class AttackFolder:
         }
         if attack.get("known_words", True) and self.identity["victim"].get("words") == "none":
             parts["known_words"] = "off"
+            if "common_words" in self.identity["plan"].get("constraints", {}):
+                parts["common_words"] = "file" if self.identity.get("common_words") else "off"
         if unread := self.identity.get("unread"):
             parts["unread"] = "{}/{}".format(*unread)
         return "|".join(f"{name}:{value}" for name, value in parts.items())
@@ -159,14 +172,14 @@ class AttackFolder:
                 if stored != found:
                     raise CheckpointError(
                         f"{self.path}/{name} does not match report.json beside it: one of the two was changed after writing; "
-                        "take the folder from a copy, or attack anew with another --out"
+                        + _ANEW
                     )
-        return whole_results(self._lines)
+        return whole_results(self._lines, self.seal)
 
     def _written(self, size: int | None = None) -> tuple[str, int, str]:
         """SHA-256 of attack.json, and size and SHA-256 of the lines, or of their first ``size`` bytes."""
-        identity = (self.path / "attack.json").read_bytes()
         lines = self._lines.read_bytes()[:size] if self._lines.exists() else b""
+        identity = (self.path / "attack.json").read_bytes()
         return sha256(identity).hexdigest(), len(lines), sha256(lines).hexdigest()
 
     def drop_torn_line(self) -> None:
@@ -179,12 +192,12 @@ class AttackFolder:
                 replace_file(self._lines, data[:whole])
 
     def append(self, result: ExampleResult) -> None:
-        append_result(self._lines, result)
+        append_result(self._lines, result, self.seal)
 
     def finish(self) -> None:
         """Sort the lines in the order of the data, so that the file does not depend on the order of finishing."""
         results = self.results()
-        lines = b"".join(results[index].model_dump_json().encode() + b"\n" for index in sorted(results))
+        lines = b"".join(_line(results[index], self.seal) for index in sorted(results))
         (self.path / "report.json").unlink(missing_ok=True)
         replace_file(self._lines, lines)
 
@@ -196,20 +209,32 @@ class AttackFolder:
             replace_file(self.path / "report.html", page.encode())
 
 
-def append_result(path: Path, result: ExampleResult) -> None:
-    """Add a line to a file of results."""
+def append_result(path: Path, result: ExampleResult, seal: str) -> None:
+    """Add a line to a file of results of the attack with this ``seal``."""
     with path.open("ab") as stream:
-        stream.write(result.model_dump_json().encode() + b"\n")
+        stream.write(_line(result, seal))
 
 
-def whole_results(path: Path) -> dict[int, ExampleResult]:
-    """Return the results of a file by example, without a torn last line; empty without a file. DataError: a bad line."""
+def _line(result: ExampleResult, seal: str) -> bytes:
+    fields = result.model_dump_json().encode().removesuffix(b"}")
+    return fields + _SEAL + sha256(seal.encode() + fields).hexdigest().encode() + b'"}\n'
+
+
+def whole_results(path: Path, seal: str) -> dict[int, ExampleResult]:
+    """Return the results of a file by example, without a torn last line; empty without a file. DataError: a line is no result,
+    was changed, or is of an attack with another ``seal``."""
     found = {}
     for number, line in enumerate(path.read_bytes().split(b"\n")[:-1] if path.exists() else (), start=1):
+        fields = line.rpartition(_SEAL)[0]
         try:
-            result = ExampleResult.model_validate_json(line)
+            result = ExampleResult.model_validate_json(fields + b"}")
         except ValueError as error:
             raise DataError(f"{path}:{number}: no result of an attack ({str(error).splitlines()[0]})") from None
+        if _line(result, seal) != line + b"\n":
+            raise DataError(
+                f"{path}:{number}: not as this attack wrote it; delete the line and report.json beside it, and --resume "
+                f"attacks its example again; or {_ANEW}"
+            )
         found[result.index] = result
     return found
 
@@ -228,14 +253,7 @@ def code_names(identity: Mapping[str, Any]) -> dict[str, str]:
 
 def _unsealed(path: Path, advice: str) -> dict[str, Any]:
     """Read a JSON file of the folder and check its checksum. Raises CheckpointError, with ``advice``: it was changed."""
-
-    def refuse(why: str) -> CheckpointError:
-        return CheckpointError(f"{why}; {advice}")
-
-    found = read_object(path, refuse)
-    if "sha256" not in found or not fits_seal(found):
-        raise refuse(f"{path} is not as it was written")
-    return found
+    return read_sealed(path, lambda why: CheckpointError(f"{why}; {advice}"))
 
 
 def _without_folder(value: Any) -> Any:

@@ -32,7 +32,7 @@ class RunningSettings(Settings):
     """Queries to count for a repeated text of an example: one in all, or one each time. The victim is called once."""
     constraints: Literal["standard", "loose", "none"] = "standard"
     """Preset that is added to the named constraints. ``loose``: stop_words, protected (marks, numbers, negations),
-    part_of_speech and opposites, as published attacks; ``standard``: also names, first_senses, common_words and length;
+    part_of_speech and opposites, as published attacks; ``standard``: also names, first_senses, agreement, common_words, length;
     ``none``: nothing."""
     segmenter: str = ""
     """Segmenter of unsegmented text (Chinese) for a victim function, which still reads it without blanks; empty for white space
@@ -125,7 +125,9 @@ def read_attack_plan(table: Mapping[str, Any], where: str) -> AttackPlan:
     by_sememes = parts["candidates"].name == "sememe"
     of = parts["candidates"].settings.model_dump() if by_sememes else wanted.get("part_of_speech")
     lexicon = {key: of[key] for key in ("sources", "lemmas") if key in of} if isinstance(of, Mapping) else {}
-    for name in ("names", "first_senses") if by_sememes else ("names",):  # of other candidates equal senses are too much to ask
+    for name in (
+        ("names", "first_senses", "agreement") if by_sememes else ("names", "agreement")
+    ):  # of other candidates equal senses are too much to ask
         if isinstance(wanted.get(name), Mapping):
             wanted[name] = lexicon | wanted[name]
     if parts["candidates"].name == "embedding" and isinstance(similarity := wanted.get("similarity"), Mapping):

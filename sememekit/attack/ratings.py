@@ -14,11 +14,12 @@ from typing import Final, NamedTuple
 from sememekit.attack.examples import ExampleResult
 from sememekit.errors import DataError
 from sememekit.files import read_text
-from sememekit.measure.attack_rates import Verdict
+from sememekit.measure.attack_rates import Verdict, agreement_of
 
 ANSWERS: Final = ("same meaning", "label 1", "label 2", "fluent 1", "fluent 2")
 COLUMNS: Final = ("item", "text 1", "text 2", *ANSWERS)
 MOST_RATED: Final = 200  # rows of a sheet
+_NO_CHANCE: Final = 10  # rows on which two raters do not agree in every answer by chance
 _YES: Final = {"yes": True, "y": True, "1": True, "no": False, "n": False, "0": False}
 
 
@@ -52,33 +53,68 @@ def sheet(items: Sequence[Item]) -> bytes:
     return stream.getvalue().encode("utf-8-sig")
 
 
-def read_ratings(paths: Sequence[Path], items: Sequence[Item], labels: Sequence[str]) -> tuple[dict[int, Verdict], int]:
-    """Return the majority vote for each rated example, by its number, and the number of filled rows. A tie counts as "no".
+class Ratings(NamedTuple):
+    """What raters said of an attack."""
 
-    ``paths`` are filled sheets of one or several raters; rows without answers are skipped. Raises DataError: a row of another
-    attack, an unknown answer, or no answers at all."""
+    verdicts: dict[int, Verdict]  # number of a rated example -> the majority vote; a tie counts as "no"
+    rows: int  # filled rows of all raters
+    raters: int
+    agreement: dict[str, float | None]  # question -> Krippendorff's alpha; empty for one rater
+    remarks: tuple[str, ...]  # what was given twice and counts once
+
+
+def read_ratings(paths: Sequence[Path], items: Sequence[Item], labels: Sequence[str]) -> Ratings:
+    """Read filled sheets, one a rater; rows without answers are skipped. A sheet that was given before (the
+    same file, or equal answers in at least ten rows) and a row that a sheet repeats count once.
+
+    Raises DataError: a row of another attack, an unknown answer, two different answers of a rater, or no answers at all."""
     known = {item.name: item for item in items}
-    found: dict[int, list[Verdict]] = {}
+    sheets, remarks = dict[Path, dict[int, Verdict]](), list[str]()
     for path in paths:
-        text = read_text(path, lambda why: DataError(f"--ratings {why}"))
-        rows = csv.DictReader(StringIO(text), delimiter=";" if text.startswith("item;") else ",")
-        if missing := [name for name in ("item", *ANSWERS) if name not in (rows.fieldnames or ())]:
-            raise DataError(f"--ratings {path}: no column {missing[0]!r}; fill in ratings.csv or ratings.html of the attack")
-        for row in rows:
-            answers = [(row[name] or "").strip() for name in ANSWERS]
-            if not any(answers):
-                continue
-            where = f"--ratings {path}:{rows.line_num}"
-            if row["item"] not in known:
-                raise DataError(
-                    f"{where}: item {row['item']!r} is not on the sheet of this attack; fill in the sheet in its folder"
-                )
-            item = known[row["item"]]
-            found.setdefault(item.result.index, []).append(_verdict(answers, item, labels, where))
-    if not found:
+        found, repeated = _read_sheet(path, known, labels)
+        if repeated:
+            remarks.append(f"{path}: {repeated:,} rows stand there twice, and count once")
+        same = (other for other, answers in sheets.items() if answers == found)
+        if twin := next((other for other in same if len(found) >= _NO_CHANCE or other.samefile(path)), None):
+            remarks.append(f"{path}: the answers of {twin} once more, which count as one rater")
+        elif found:
+            sheets[path] = found
+    if not sheets:
         raise DataError(f"--ratings {', '.join(map(str, paths))}: no row has answers")
-    most = {index: Verdict(*(2 * sum(said) > len(said) for said in zip(*each, strict=True))) for index, each in found.items()}
-    return most, sum(map(len, found.values()))
+    found_of: dict[int, list[Verdict]] = {}
+    for answers in sheets.values():
+        for index, verdict in answers.items():
+            found_of.setdefault(index, []).append(verdict)
+    most = {
+        index: Verdict(*(2 * sum(said) > len(said) for said in zip(*each, strict=True))) for index, each in found_of.items()
+    }
+    questions = ("meaning", "label", "fluent", "valid") if len(sheets) > 1 else ()
+    agreement = {name: agreement_of([getattr(one, name) for one in each] for each in found_of.values()) for name in questions}
+    return Ratings(most, sum(map(len, sheets.values())), len(sheets), agreement, tuple(remarks))
+
+
+def _read_sheet(path: Path, known: Mapping[str, Item], labels: Sequence[str]) -> tuple[dict[int, Verdict], int]:
+    """Return the verdicts of a sheet by example, and the number of repeated rows; errors as ``read_ratings``."""
+    text = read_text(path, lambda why: DataError(f"--ratings {why}"))
+    rows = csv.DictReader(StringIO(text), delimiter=";" if text.startswith("item;") else ",")
+    if missing := [name for name in ("item", *ANSWERS) if name not in (rows.fieldnames or ())]:
+        raise DataError(f"--ratings {path}: no column {missing[0]!r}; fill in ratings.csv or ratings.html of the attack")
+    found, repeated = dict[int, Verdict](), 0
+    for row in rows:
+        answers = [(row[name] or "").strip() for name in ANSWERS]
+        if not any(answers):
+            continue
+        where = f"--ratings {path}:{rows.line_num}"
+        if row["item"] not in known:
+            raise DataError(
+                f"{where}: item {row['item']!r} is not on the sheet of this attack; fill in the sheet in its folder"
+            )
+        item = known[row["item"]]
+        verdict = _verdict(answers, item, labels, where)
+        if (before := found.setdefault(item.result.index, verdict)) != verdict:
+            raise DataError(f"{where}: item {row['item']!r} was answered otherwise in an earlier row; leave one of the two out")
+        repeated += before is not verdict
+    return found, repeated
 
 
 def _verdict(answers: Sequence[str], item: Item, labels: Sequence[str], where: str) -> Verdict:

@@ -26,6 +26,7 @@ class AttackResources:
     field_names: tuple[str, ...]  # names of the fields of an example
     # the language model of the constraints ``language_model`` and ``perplexity``, or None
     sentence_nats: SentenceNats | None = None
+    common_words: tuple[str, ...] = ()  # by falling frequency in the attacked file, if the victim declares no words
     words: frozenset[str] | None = None  # every word of the originals and substitutes; None if unknown
     _opened: dict[tuple[str, ...], list[Lexicon]] = field(default_factory=dict, compare=False, repr=False)
 

@@ -17,6 +17,8 @@ LENGTH: Final = 600
 """Longest text in characters for batches of ``batch_size``; batches of longer texts are smaller, to bound memory."""
 _TOLERANCE: Final = 1e-3  # largest distance of a row's sum from 1; half precision needs it
 
+_ROUNDED: Final = 0.1  # largest distance of the sum of rounded probabilities from 1
+
 FAULT: Final = "the victim"  # prefix of errors caused by the victim; other errors are due to the example
 
 
@@ -111,7 +113,10 @@ class Victim:
         except Exception as error:
             return f"{FAULT}'s answer is no array: {error}"
         if array.dtype.kind != "f":
-            return f"{FAULT} must give floating-point probabilities, and gave {array.dtype}"
+            kind = type(found).__name__ if array.dtype.kind == "O" else array.dtype
+            return (
+                f"{FAULT} must give an array {(len(batch), len(self.labels))} of floating-point probabilities, and gave {kind}"
+            )
         if array.shape != (len(batch), len(self.labels)):
             return f"{FAULT} must give an array of shape {(len(batch), len(self.labels))}, and gave {array.shape}"
         rows = array.astype(np.float64)
@@ -122,6 +127,9 @@ def _checked(row: NDArray[np.float64]) -> Answer:
     if not np.isfinite(row).all():
         return f"{FAULT} gave a probability that is not finite"
     if (row < -_TOLERANCE).any() or abs(float(row.sum()) - 1.0) > _TOLERANCE:
-        found = f"sum {float(row.sum()):.4g}, least {float(row.min()):.4g}"
-        return f"{FAULT}'s numbers are no probabilities: {found}; if these are logits: --logits"
+        total, least = float(row.sum()), float(row.min())
+        remedy = "if these are logits, say so by the option logits"
+        if least >= 0.0 and abs(total - 1.0) <= _ROUNDED:
+            remedy = "they seem to be rounded: normalise them, dividing each row by its sum"
+        return f"{FAULT}'s numbers are no probabilities: sum {total:.4g}, least {least:.4g}; {remedy}"
     return row

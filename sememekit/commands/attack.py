@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "sememekit attack runs/sst2 --data test.tsv --source table:en.tsv --out a/1",
-    "sememekit attack mine:predict --labels no,yes --data x.tsv --source open --out a",
+    "sememekit attack mine:predict --data x.tsv --source open",
     "sememekit attack --out a/1 --resume",
     "sememekit attack --compare a/1 a/2",
 )
@@ -36,7 +37,7 @@ def command(
     context: typer.Context,
     victim: Annotated[str | None, argument("[VICTIM]", "Run of a classifier; hf:PATH; or module:name.")] = None,
     data: Annotated[Path | None, option("--data", "Labelled texts: .tsv, .csv, .jsonl, or s1.SPLIT beside s2, labels.")] = None,
-    out: Annotated[Path | None, option("--out", "Folder for the results.")] = None,
+    out: Annotated[Path | None, option("--out", "Folder for the results (default: only printed).")] = None,
     recipe: shared.Recipe = None,
     goal: Annotated[str | None, variant_option("goal", "Goal: untargeted or targeted.")] = None,
     search: Annotated[str | None, variant_option("search", "Search: genetic, pso, greedy, beam, random or exhaustive.")] = None,
@@ -51,7 +52,8 @@ def command(
         str | None, option("--judge", "Second classifier: its labels of changed texts are a proxy.", metavar="VICTIM")
     ] = None,
     constraints: Annotated[
-        str | None, option("--constraints", "standard (keeps the meaning), loose (as published), or none.", metavar="PRESET")
+        str | None,
+        option("--constraints", "standard (fewest changes of meaning), loose (as published), or none.", metavar="PRESET"),
     ] = None,
     opposites: Annotated[
         list[Path] | None, option("--opposites", "Pairs of words that must not replace each other; repeatable.", metavar="FILE")
@@ -104,11 +106,11 @@ def command(
         return
     if html is not None:
         fail_usage("--html needs --compare; an attack always writes OUT/report.html")
-    if out is None:
+    if out is None and (resume or ratings):
         if resume and victim is not None:
             fail_usage(f"what is resumed is named by --out: {typed('sememekit', 'attack', '--out', victim, '--resume')}")
-        fail_usage("missing option '--out': a folder for the results")
-    if ratings:
+        fail_usage("missing option '--out': the folder of the attack")
+    if ratings and out is not None:
         if others := others_typed(context, {"out", "ratings", "json", "quiet"}):
             fail_usage(f"--ratings takes --out, the folder of a finished attack, and no {' or '.join(others)}; leave it out")
         from sememekit.reports.attack import rate
@@ -136,29 +138,35 @@ def command(
     }
     table = _table(partial(typed_table, recipe, overrides, named), values, of_candidates, out if resume else None)
     printed_by_victim = redirect_stdout(sys.stderr)  # which is no result
-    with progress_bars(quiet) as show, stop_signals(lasting=True) as asked_to_stop, printed_by_victim:
-        report = attack(
-            victim,
-            data,
-            out,
-            table=table,
-            labels=[name.strip() for name in labels.split(",")] if labels else [],
-            logits=logits,
-            language_model=lm,
-            judge=judge or "",
-            resume=resume,
-            trust_code=trust_code,
-            which=which,
-            device=device,
-            workers=workers,
-            engine=engine,
-            progress=show,
-            asked_to_stop=asked_to_stop,
-        )
-    _print_report(report, out, json=json, quiet=quiet)
-    if report.stopped:
-        leave_stopped(f"go on with: {report.resume_command}")
-    _draw(figure, {"success rate": out}, quiet)
+    with TemporaryDirectory() as scratch:
+        folder = out or Path(scratch) / "attack"
+        with progress_bars(quiet) as show, stop_signals(lasting=True) as asked_to_stop, printed_by_victim:
+            report = attack(
+                victim,
+                data,
+                folder,
+                table=table,
+                labels=[name.strip() for name in labels.split(",")] if labels else [],
+                logits=logits,
+                language_model=lm,
+                judge=judge or "",
+                resume=resume,
+                trust_code=trust_code,
+                which=which,
+                device=device,
+                workers=workers,
+                engine=engine,
+                keep=out is not None,
+                progress=show,
+                asked_to_stop=asked_to_stop,
+            )
+        _print_report(report, out, json=json, quiet=quiet)
+        if report.stopped:
+            leave_stopped(f"go on with: {report.resume_command}" if out else "stopped; results are kept with --out DIR alone")
+        _draw(figure, {"success rate": folder}, quiet)
+    if out is None:
+        hint("nothing was kept: --out DIR keeps the texts, a page and a sheet to rate the successes blind", quiet)
+        return
     hint(f"next: open {out}/report.html, or rate its successes blind in {out}/ratings.html; then --ratings FILE", quiet)
 
 
@@ -191,7 +199,7 @@ def _draw(figure: Path | None, folders: Mapping[str, Path], quiet: bool) -> None
     remark(f"figure: {figure}" if drawn else "no figure: there was no example with something to try", quiet)
 
 
-def _print_report(report: "AttackReport", out: Path, *, json: bool, quiet: bool) -> None:
+def _print_report(report: "AttackReport", out: Path | None, *, json: bool, quiet: bool) -> None:
     from sememekit.reports.attack import rate_rows
 
     for warning in report.warnings:
@@ -199,7 +207,7 @@ def _print_report(report: "AttackReport", out: Path, *, json: bool, quiet: bool)
     if json:
         print_json(report)
         return
-    print_table(f"Attack on {report.victim} in {out}", ("", ""), rate_rows(report))
+    print_table(f"Attack on {report.victim} in {out}" if out else f"Attack on {report.victim}", ("", ""), rate_rows(report))
     how = f"goal {report.goal}, search {report.search}, candidates {report.candidates}"
     for note in (f"{report.preset}; {how}" if report.preset else how, *report.notes, f"signature: {report.signature}"):
         remark(note, quiet)

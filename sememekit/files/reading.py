@@ -74,7 +74,7 @@ def read_object(path: Path, refuse: Refuse) -> dict[str, Any]:
 def read_sealed(path: Path, refuse: Refuse) -> dict[str, Any]:
     """``read_object`` for files of ``sealed``; ``refuse`` also makes the error for a wrong SHA-256."""
     found = read_object(path, refuse)
-    if not fits_seal(found):
+    if "sha256" not in found or not fits_seal(found):
         raise refuse(f"{path} does not match its own checksum; it was changed or damaged after writing")
     return found
 

@@ -59,6 +59,7 @@ class AttackCall(NamedTuple):
             with opening(Path(self.data), DataError):  # a wrong name is told before the victim is opened
                 os.stat(self.data)
             where: dict[str, Any] = {"which": self.which, "device": self.device}
+            where["examples"] = lambda: read_examples(Path(self.data))[0]
             named = open_victim(self.victim, plan.attack, labels=self.labels, logits=self.logits, **where)
             nats = AttackLanguageModel(self.language_model, self.device) if self.language_model else None
         examples, file = read_examples(Path(self.data), named.kind)
@@ -69,12 +70,14 @@ class AttackCall(NamedTuple):
 
 
 class Share(NamedTuple):
-    """The numbers of some examples, for one process of an engine; ``sha256`` is the hash of the data that the command read."""
+    """The numbers of some examples, for one process of an engine; ``sha256`` is the hash of the data that the command read,
+    ``seal`` that of the folder of the attack."""
 
     call: AttackCall
     sha256: str
     numbers: tuple[int, ...]
     path: Path
+    seal: str
 
     def run(self) -> tuple[int, int]:
         """Attack the examples that the file of the share lacks; return the number of queried texts and of calls.
@@ -85,11 +88,11 @@ class Share(NamedTuple):
             opened = _opened(self.call)
             if opened.data.sha256 != self.sha256:
                 raise DataError(f"{self.call.data}: changed while the attack ran; start anew with another --out")
-            victim, missing = opened.engine.victim, set(self.numbers) - set(whole_results(self.path))
+            victim, missing = opened.engine.victim, set(self.numbers) - set(whole_results(self.path, self.seal))
             before = victim.texts_asked, victim.calls
             left = [example for example in opened.chosen if example.index in missing]
             for result in opened.engine.run(left, self.path.with_name(_STOP).exists):
-                append_result(self.path, result)
+                append_result(self.path, result, self.seal)
         return victim.texts_asked - before[0], victim.calls - before[1]
 
 
@@ -107,9 +110,9 @@ def run_on_engine(
     left = [example.index for example in begun.left()]
     total = len(begun.parts.chosen)
     done = total - len(left)
-    size = max(1, min(_EXAMPLES, -(-len(left) // workers)))
+    seal, size = begun.folder.seal, max(1, min(_EXAMPLES, -(-len(left) // workers)))
     tasks = [
-        Share(call, begun.parts.data.sha256, tuple(left[first : first + size]), folder.absolute() / f"{first}.jsonl")
+        Share(call, begun.parts.data.sha256, tuple(left[first : first + size]), folder.absolute() / f"{first}.jsonl", seal)
         for first in range(0, len(left), size)
     ]
 
@@ -139,7 +142,7 @@ def gather(begun: OpenAttack) -> int:
         return 0
     wanted = {example.index for example in begun.left()}
     for path in sorted(folder.glob("*.jsonl")):
-        for number, result in whole_results(path).items():
+        for number, result in whole_results(path, begun.folder.seal).items():
             if number in wanted - taken:
                 begun.folder.append(result)
                 taken.add(number)
@@ -163,6 +166,7 @@ def attack(
     device: str = "auto",
     workers: int = 1,
     engine: str = "local",
+    keep: bool = True,
     progress: Progress = silent,
     asked_to_stop: StopRequest | None = None,
 ) -> AttackReport:
@@ -173,6 +177,7 @@ def attack(
     search, candidates, constraints and attack, as a recipe has them. ``language_model``: a run for constraints that need one,
     and for the perplexity of the changed texts. ``resume`` continues the attack in ``out``; arguments must agree with the
     stored ones. ``trust_code`` imports code that is named only in folders. ``workers`` processes run on ``engine``.
+    ``keep`` false: ``out`` is removed later, so no message and no key of the report names it.
     ``asked_to_stop``: whether a signal came (default: signals are watched here).
 
     Raises ConfigError, DataError, CheckpointError: something cannot be used, or the victim failed on every example."""
@@ -226,10 +231,12 @@ def attack(
         if stopped:
             asked.settle()
     report, results = begun.report(time.perf_counter() - start, stopped, opened)
-    if trust_code and not report.resume_command.endswith(" --trust-code"):
+    if not keep:
+        report = report.model_copy(update={"folder": "", "resume_command": ""})
+    elif trust_code and not report.resume_command.endswith(" --trust-code"):
         report = report.model_copy(update={"resume_command": f"{report.resume_command} --trust-code"})
     folder.write_report(report, "" if stopped else report_page(report, results))
     if not stopped:
-        refuse_no_result(report, results)
+        refuse_no_result(report, results, kept=keep, typed=keep)
         write_sheets(folder, results)
     return report

@@ -189,8 +189,9 @@ def keep_clusters(
     source, record = loaded.folder, {**record, "step": step_of(loaded.snapshot)}
     if out is None:
         with source.locked():
+            source.forget_repeated_metrics()
+            source.append_metrics(record)  # first, as the snapshot holds the hash of all lines
             name = source.revise(loaded.snapshot, task, state)
-            source.append_metrics(record)
         return source.path, name
     plan = source.plan
     if epochs:
@@ -297,6 +298,7 @@ def _opened(
         )
     if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ConfigError(f"cluster-update: {out} exists already; choose another --out, or leave it out to change {run} itself")
+    loaded.folder.metrics()  # lines that were changed are found before the long reading
     pointer = loaded.folder.pointer()
     if epochs and out is None and pointer.get("last") != loaded.snapshot:
         raise ConfigError(

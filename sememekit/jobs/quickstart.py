@@ -32,7 +32,8 @@ from sememekit.runs.training import MAY_CHANGE
 from sememekit.sememes import SememeGraph
 from sememekit.signals import Stopped, StopRequest, stop_signals
 from sememekit.text.vocabulary import UNKNOWN
-from sememekit.training import metrics
+from sememekit.training import RunFolder
+from sememekit.training.metrics import tokens_per_second
 
 MODELS, LATTICE = ("softmax", "sdlm"), "lattice"  # the recipes of ``quickstart/``, and the folders of the runs
 
@@ -271,7 +272,7 @@ def text_summary(drawn: Drawn, data: PreparedData, graph: SememeGraph) -> TextSu
 def _row(out: Path, name: str, trained: Trained, device: str, progress: Progress) -> ModelRow:
     """Return the row of a trained model in the comparison, with the epochs of earlier calls."""
     measured = evaluate_ppl(out / name, device=device, progress=_as(f"test {name}", progress))
-    epochs = metrics.epochs(out / name / "metrics.jsonl")
+    epochs = RunFolder.open(out / name).epochs()
     valid = tuple(epoch["valid"]["perplexity"] for epoch in epochs)
     return ModelRow(
         **trained.report.model_dump(include={"run", "parameters", "epochs", "best_epoch"}),
@@ -282,7 +283,7 @@ def _row(out: Path, name: str, trained: Trained, device: str, progress: Progress
         best_valid=min(valid),
         test_perplexity=measured.perplexity,
         training_seconds=sum(epoch["seconds"] for epoch in epochs),
-        tokens_per_second=metrics.tokens_per_second(epochs),
+        tokens_per_second=tokens_per_second(epochs),
     )
 
 
@@ -307,7 +308,7 @@ def _lattice(out: Path, trained: Trained, *, own: bool, device: str, progress: P
         run=str(out / LATTICE),
         characters=PreparedData.open(out / "characters").signature.splits["train"].characters,
         epochs=trained.report.epochs,
-        training_seconds=sum(epoch["seconds"] for epoch in metrics.epochs(out / LATTICE / "metrics.jsonl")),
+        training_seconds=sum(epoch["seconds"] for epoch in RunFolder.open(out / LATTICE).epochs()),
         sentences=tuple(explain_lattice(run, text).sentences[0] for text in shown),
         rows=evaluate_segmentation(run, gold, progress=_as(f"test {LATTICE}", progress)).rows if known else (),
     )

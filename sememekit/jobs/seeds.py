@@ -18,9 +18,8 @@ from sememekit.progress import Progress, silent
 from sememekit.runs.build import sources_of
 from sememekit.runs.plan import read_plan
 from sememekit.signals import stop_signals
-from sememekit.training import Report
+from sememekit.training import Report, RunFolder
 from sememekit.training.checkpoint import seed_runs
-from sememekit.training.snapshots import read_json
 
 SEEDS: Final = "seeds.json"
 JOBS: Final = 2  # default number of processes at a time; each computes with one thread
@@ -78,6 +77,8 @@ def train_seeds(
     if resume and not kept.is_file():
         raise CheckpointError(f"{kept} is missing, so there is nothing to resume; leave --resume out to begin")
     before = read_sealed(kept, _changed) if resume else {"table": {}}
+    for run in seed_runs(out) if resume else ():
+        RunFolder.open(run).metrics()  # what was changed is found before anything is trained, also of other seeds
     stored = before.get("table")
     if not isinstance(stored, dict):
         raise _changed(f"{kept} has no table of settings")
@@ -121,7 +122,7 @@ def _of_earlier_calls(
             report = TrainReport.model_validate({**told[seed], "run": str(run)})
         except (KeyError, TypeError, ValueError):  # there is none, or another version wrote it
             report = None
-        own = read_json(run / "plan.json")
+        own = RunFolder.open(run).plan
         check_table(own, f"{run}/plan.json")
         if report is not None and not report.stopped and all(own.get(slot) == plan.get(slot) for slot in _TRAINED_ALIKE):
             found[seed] = report

@@ -18,7 +18,7 @@ from sememekit.jobs.train import Position
 from sememekit.jobs.trainings import Failed, Message, Trained, Trainings, show_position
 from sememekit.progress import Progress
 from sememekit.runs.plan import read_plan
-from sememekit.training import EpochReport, metrics
+from sememekit.training import EpochReport, RunFolder
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial, Trial
@@ -110,15 +110,16 @@ class Study:
     def _check_figures(self) -> None:
         """Compare each figure with the folder of its trial. Raises DataError: they differ; ``best.toml`` could be wrong."""
         for trial in self.study.trials:
-            path, name = self.out / run_name(trial.number) / "metrics.jsonl", trial.user_attrs.get("metric", "")
-            measured = {int(record["epoch"]): record["valid"].get(name) for record in metrics.epochs(path)}
+            path, name = self.out / run_name(trial.number), trial.user_attrs.get("metric", "")
+            epochs = RunFolder.open(path).epochs() if (path / "plan.json").exists() else ()
+            measured = {int(record["epoch"]): record["valid"].get(name) for record in epochs}
             for epoch, value in trial.intermediate_values.items():
                 stored = value * trial.user_attrs["sign"]
                 if measured.get(epoch, stored) != stored:  # a run that goes on lacks lines, and a run may be gone
                     raise DataError(
-                        f"{self.out / STUDY}: says {name} {stored:g} of epoch {epoch} of trial {trial.number + 1}, and {path} "
-                        f"{measured[epoch]:g}; one of them was changed: copy {self.out} again from where it came from, or "
-                        "choose another --out"
+                        f"{self.out / STUDY}: says {name} {stored:g} of epoch {epoch} of trial {trial.number + 1}, and "
+                        f"{path / 'metrics.jsonl'} {measured[epoch]:g}; one of them was changed: copy {self.out} again from "
+                        "where it came from, or choose another --out"
                     )
 
     def _enqueue_own_settings(self) -> None:
@@ -212,7 +213,7 @@ class Study:
     def _catch_up(self, trial: Trial) -> None:
         """Read epochs of the run that a killed sweep missed, with their CPU time."""
         stored = self._stored(trial)
-        epochs = metrics.epochs(self.out / run_name(trial.number) / "metrics.jsonl")
+        epochs = RunFolder.open(self.out / run_name(trial.number)).epochs()
         for record in epochs:
             if record["epoch"] not in stored.intermediate_values:
                 self._report(trial, record)

@@ -133,7 +133,7 @@ def train(
                     signals.settle()
                 on_report(report)
         finally:
-            if behind:
+            if behind and folder.epochs():  # none if the first snapshot was not written
                 write_report(out)
     return TrainReport(
         run=str(out),

@@ -23,10 +23,11 @@ from sememekit.claims.chain import SHOWN_OUT, SHOWN_ROOT, TURNS, Step, Timing, T
 from sememekit.claims.results import Point, RunResult, UpdateTimes
 from sememekit.engines.base import Engine
 from sememekit.errors import DataError, TrainingError
-from sememekit.files import read_object, replace_file, sealed, sole_writer
+from sememekit.files import read_sealed, replace_file, sealed, sole_writer
 from sememekit.jobs.steps import call
+from sememekit.prepare.shards import read_marker, write_marker
 from sememekit.signals import Stopped
-from sememekit.training import metrics
+from sememekit.training import RunFolder
 
 _Run = Callable[[Step, list[float]], str]  # runs the command of a step, returns its output, appends its CPU seconds to the list
 
@@ -119,33 +120,39 @@ def _time(timing: Timing, say: Callable[[str], None], run: _Run) -> None:
     made: dict[str, Any] = {}
     for _ in range(TURNS):
         for words, own in zip(timing.trains, costs, strict=True):
-            with tempfile.TemporaryDirectory(dir=timing.result.parents[1], prefix="time-") as folder:
-                trained = Path(folder) / "run"
+            with tempfile.TemporaryDirectory(dir=timing.result.parents[1], prefix="time-") as scratch:
+                trained = Path(scratch) / "run"
                 step = Step("train", (*words, "--out", str(trained)), trained)
                 say(step.shell())
                 run(step, [])
-                (epoch,) = metrics.epochs(trained / "metrics.jsonl")
+                folder = RunFolder.open(trained)
+                (epoch,) = folder.epochs()
                 own.append(epoch["cpu_seconds"] / epoch["step"])
-                made = read_object(trained / "versions.json", DataError)
-    made["commit"] = _commit()
+                made = folder.versions
+    made = {**made, "commit": _commit()}
     times = UpdateTimes(arms=timing.arms, baseline=tuple(costs[0]), other=tuple(costs[1]), versions=made)
     replace_file(timing.result, sealed(times))
 
 
 def _do(step: Step, say: Callable[[str], None], asked_to_stop: Callable[[], bool], run: _Run) -> None:
     """Make the output of a step unless it exists; if another process is making it, wait."""
-    if step.kind != "train" and step.made.exists():
+    if step.kind not in ("train", "copy") and step.made.exists():
         return
     with _alone(step.made, say, asked_to_stop):
         if step.kind == "train":
             _train(step, say, run)
-        elif not step.made.exists():
+        elif step.kind == "copy" and step.made.exists() and (marker := _marker(step.made)).exists():
+            if read_marker(marker) is None:
+                raise DataError(
+                    f"{step.made}: its texts were changed after they were copied; delete it, and type the same command"
+                )
+        elif step.kind == "copy" or not step.made.exists():
             say(step.shell().splitlines()[-1])
             if step.kind == "copy":
                 _copy(step)
             elif step.kind == "evaluate":
                 shutil.rmtree(folder_of(step.made), ignore_errors=True)  # of a call that was stopped
-                replace_file(step.made, run(step, []).encode())
+                replace_file(step.made, sealed(json.loads(run(step, []))))
             else:
                 run(step, [])
 
@@ -192,23 +199,21 @@ def _train(step: Step, say: Callable[[str], None], run: _Run) -> None:
         run(step, spent)
         done = True
     finally:
-        replace_file(times, json.dumps({"cpu_seconds": before + sum(spent), "done": done}).encode() + b"\n")
+        replace_file(times, sealed({"cpu_seconds": before + sum(spent), "done": done}))
 
 
 def _times_of(path: Path) -> tuple[float, bool]:
     """Return the CPU seconds of a training so far, and whether it is finished. Raises DataError: an invalid file."""
-    found = read_object(path, DataError)
+    remedy = f"delete it and the folder {path.name.removesuffix('.cpu.json')} beside it, and type the same command"
+    found = read_sealed(path, lambda why: DataError(f"{why}; {remedy}"))
     match found.get("cpu_seconds"), found.get("done"):
         case (int() | float()) as seconds, bool() as done:
             return float(seconds), done
-    raise DataError(
-        f"{path} holds no CPU seconds of a training; delete it and the folder {path.name.removesuffix('.cpu.json')} beside it, "
-        "and type the same command"
-    )
+    raise DataError(f"{path} holds no CPU seconds of a training; {remedy}")
 
 
 def _copy(step: Step) -> None:
-    """Copy the texts into a folder that appears when complete."""
+    """Copy the texts into a folder that appears when complete, with a marker of their hashes beside it."""
     torn = step.made.with_name(step.made.name + ".copying")
     shutil.rmtree(torn, ignore_errors=True)
     torn.mkdir(parents=True)
@@ -224,13 +229,21 @@ def _copy(step: Step) -> None:
             raise DataError(f"{source} is missing; put it there, or name the folder that has it with --root") from None
         except (OSError, EOFError, lzma.LZMAError) as error:
             raise DataError(f"{source} cannot be read ({error}); put a whole copy there, and type the same command") from None
+    shutil.rmtree(step.made, ignore_errors=True)  # of a call that was killed before it wrote the marker
     torn.replace(step.made)
+    write_marker(_marker(step.made), {}, sorted(step.made.iterdir()))
+
+
+def _marker(made: Path) -> Path:
+    return made.with_name(made.name + ".copied.json")
 
 
 def _result(trial: Trial, times: Path) -> RunResult:
-    measured = read_object(trial.steps[-1].made, DataError)
+    again = "delete it, and type the same command"
+    measured = read_sealed(trial.steps[-1].made, lambda why: DataError(f"{why}; {again}"))
     spent, _ = _times_of(times)
-    epochs = metrics.epochs(trial.run / "metrics.jsonl")
+    folder = RunFolder.open(trial.run)
+    epochs = folder.epochs()
     if not epochs:
         raise TrainingError(
             f"{trial.run / 'metrics.jsonl'} has no finished epoch; delete {trial.run} and {times}, and type the same command"
@@ -243,14 +256,14 @@ def _result(trial: Trial, times: Path) -> RunResult:
         seed=trial.seed,
         tiny=trial.tiny,
         commands=trial.shown,
-        plan=_shown(read_object(trial.run / "plan.json", DataError), places),
+        plan=_shown(folder.plan, places),
         # without what differs between arms by design: adaptation, and how paths are summed
         signature=of_text(str(measured.get("signature", "")), adapted=False),
         # without the words of tagged sentences, which are data of others
         measured=_shown({key: one for key, one in measured.items() if key not in {"words", "left_out"}}, places),
         curve=tuple(_curve(epochs, spent)),
         finished=epochs[-1].get("finished") or "all epochs are done",
-        versions={**read_object(trial.run / "versions.json", DataError), "commit": _commit()},
+        versions={**folder.versions, "commit": _commit()},
     )
 
 

@@ -6,11 +6,13 @@ neither robust nor fooled; if it was classified before, it still counts for accu
 Rates and their differences have the intervals of ``sememekit.measure.intervals``; means have bootstrap intervals."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import zip_longest
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
+from pydantic import Field
 
 from sememekit.config import Record
 from sememekit.measure.intervals import Interval, rate, rate_difference, ratio_difference_interval, ratio_interval
@@ -254,6 +256,11 @@ class Validity(Record):
     """rated, successes: successes that were rated, and all."""
     ratings: int
     """Rows of all raters on them."""
+    raters: int = 1
+    agreement: dict[str, float | None] = Field(default_factory=dict)
+    """Question -> Krippendorff's alpha of the raters (see ``agreement_of``); empty for one rater."""
+    remarks: tuple[str, ...] = ()
+    """Sheets and rows that were given twice and count once."""
     meaning: Interval
     label: Interval
     fluent: Interval
@@ -276,10 +283,32 @@ def product_interval(first: Interval, second: Interval) -> Interval:
     return Interval(value=p * v, low=max(p * v - low, 0.0), high=min(p * v + high, 1.0))
 
 
+def agreement_of(answers: Iterable[Sequence[Hashable]]) -> float | None:
+    """Krippendorff's alpha for nominal answers, given those of each unit; None if all answers are equal or no unit has two.
+
+    With n_uc answers c on unit u, m_u answers on it, and n_c and n sums over units with m_u > 1 (Krippendorff 2011):
+
+        alpha = 1 - (n - 1) sum_u sum_c n_uc (m_u - n_uc) / (m_u - 1) / sum_c n_c (n - n_c)."""
+    units = [Counter(each) for each in answers if len(each) > 1]
+    totals = sum(units, Counter[Hashable]())
+    n = totals.total()
+    expected = sum(count * (n - count) for count in totals.values())
+    if not expected:
+        return None
+    apart = sum(sum(count * (unit.total() - count) for count in unit.values()) / (unit.total() - 1) for unit in units)
+    return 1.0 - (n - 1) * apart / expected
+
+
 def validity_of(
-    records: Sequence[ExampleOutcome], verdicts: Mapping[int, Verdict], ratings: int, *, query_budget: int = 0
+    records: Sequence[ExampleOutcome],
+    verdicts: Mapping[int, Verdict],
+    ratings: int,
+    *,
+    query_budget: int = 0,
+    **of_raters: Any,
 ) -> Validity:
-    """The validity of an attack; ``verdicts`` by the place of an example in ``records``, ``ratings`` of all raters.
+    """The validity of an attack; ``verdicts`` by the place of an example in ``records``, ``ratings`` of all raters;
+    ``of_raters``: raters, agreement and remarks of ``Validity``.
 
     An adversarial text is valid if it keeps the meaning and the true label of the original, and is fluent. S of N examples are
     successes, and a random sample of n successes is rated; with p = S / N and v = valid / n the rate of valid successes is p v.
@@ -304,6 +333,7 @@ def validity_of(
         rated=len(verdicts),
         successes=int(won.sum()),
         ratings=ratings,
+        **of_raters,
         **{name: rate(said[name], rated) for name in ("meaning", "label", "fluent", "valid")},
         originals=rate(said["original"], rated),
         valid_success=up_to(math.inf),

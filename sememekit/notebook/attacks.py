@@ -30,8 +30,19 @@ from sememekit.runs.run import Run
 
 _TEXTS: Final = "texts"  # name in reports for examples without a file
 
-_OPTION: Final = re.compile(r"--(segmenter|lexicon|lm|source|labels) ([^\s;,]+(?:,[^\s;]+)?)")
-_ARGUMENTS: Final = {"lm": "language_model", "source": "sources"}
+_OPTION: Final = re.compile(r"--([a-z][a-z-]+)(?: (?!out\b|or\b|alone\b|and\b)([^\s;,()]*[^\s;,():](?:,[^\s;,()]+)*))?")
+_ARGUMENTS: Final = {"lm": "language_model", "source": "sources", "labels": "names"} | {
+    name: name for name in ("search", "goal", "candidates", "segmenter", "lexicon", "judge", "out")
+}
+_SETTINGS: Final = {
+    "constraints": "attack.constraints",
+    "vectors": "candidates.path",
+    "lemmas": "candidates.lemmas",
+    "opposites": "constraints.opposites.files",
+    "paraphrases": "constraints.paraphrases.files",
+    "open-vocabulary": "attack.open_vocabulary",
+}
+"""Option of the command -> argument of ``attack_classifier``, or the key of its ``settings``."""
 
 Victim = Callable[[list[Any]], Any]
 
@@ -155,13 +166,18 @@ def attack_classifier(
         folder = AttackFolder.create(Path(out) if out is not None else Path(temporary) / "attack", parts.identity)
         begun = OpenAttack(folder, parts)
         start = time.perf_counter()
-        begun.run(lambda: False, progress)
+        with _told_for_python():
+            begun.run(lambda: False, progress)
         report, results = begun.report(time.perf_counter() - start, stopped=False, judge=second)
+        told = {name: tuple(map(_for_python, getattr(report, name))) for name in ("notes", "warnings")}
+        reasons = {_for_python(reason): number for reason, number in report.reasons.items()}
+        report = report.model_copy(update={**told, "reasons": reasons})
         found = AttackResult(report, results)
         if out is not None:
             folder.write_report(report, found.html)
             write_sheets(folder, results)
-    refuse_no_result(report, results, kept=out is not None, typed=False)
+    with _told_for_python():
+        refuse_no_result(report, results, kept=out is not None, typed=False)
     return found
 
 
@@ -177,19 +193,36 @@ def _named(victim: Any, names: Sequence[str], settings: RunningSettings, *, logi
     return wrap(adapted(victim, logits=logits), own, settings, name=title, logits=logits, remedy="names=[...]")
 
 
-@contextmanager
-def _told_for_python() -> Iterator[None]:
-    """Rephrase errors of the block with arguments of ``attack_classifier`` in place of the command's options."""
+def _for_python(text: str) -> str:
+    """Return a message with arguments of ``attack_classifier`` in place of the command's options."""
 
     def argument(found: re.Match[str]) -> str:
-        if found[1] == "labels":
-            return f"names={found[2].split(',')}"
-        return f'{_ARGUMENTS.get(found[1], found[1])}="{found[2]}"'
+        option, value = found[1], found[2]
+        if option in ("logits", "trust-code"):
+            return f"{option.replace('-', '_')}=True" + (f" {value}" if value else "")
+        if option == "labels":
+            return f"names={value.split(',')}" if value else "names"
+        path = _SETTINGS.get(option, "")
+        if option == "set" and value:
+            path, _, value = value.partition("=")
+        if path:
+            given = f'"{value}"' if not path.endswith(".files") else f'["{value}"]'
+            for key in reversed(path.split(".")):
+                given = f'{{"{key}": {given}}}'
+            return f"settings={given}" if value else f"{path} in settings"
+        name = _ARGUMENTS.get(option)
+        return found[0] if name is None else f'{name}="{value}"' if value else name
 
+    return _OPTION.sub(argument, text)
+
+
+@contextmanager
+def _told_for_python() -> Iterator[None]:
+    """Rephrase errors of the block with ``_for_python``."""
     try:
         yield
     except (ConfigError, DataError) as error:
-        raise type(error)(_OPTION.sub(argument, str(error))) from error
+        raise type(error)(_for_python(str(error))) from error
 
 
 def _listed(values: Any, what: str) -> list[Any]:

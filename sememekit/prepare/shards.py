@@ -36,7 +36,7 @@ from sememekit.corpora.sources import CorpusFile, Unpacked
 from sememekit.corpora.units import ShardResult, line_sizes
 from sememekit.engines.base import Engine
 from sememekit.errors import DataError
-from sememekit.files import replace_file, sync_to_disk, to_json
+from sememekit.files import read_sealed, replace_file, sealed, sync_to_disk
 from sememekit.progress import Progress
 from sememekit.text.form import CLOSING, OPENING, has_ends, without_ends
 from sememekit.text.reading import LINE_CAP, FaultCounter, Piece, Span, clean_blocks, place, read_pieces
@@ -74,15 +74,16 @@ def write_marker(marker: Path, table: Mapping[str, Any], files: Sequence[Path]) 
     """Write a marker beside finished files, with size and SHA-256 of each, after they are on disk."""
     for file in files:
         sync_to_disk(file)
-    replace_file(marker, to_json({**table, "files": {file.name: _digest(file) for file in files}}))
+    listed = {file.relative_to(marker.parent).as_posix(): _digest(file) for file in files}
+    replace_file(marker, sealed({**table, "files": listed}))
 
 
 def read_marker(marker: Path) -> dict[str, Any] | None:
-    """Read a marker of ``write_marker``; None unless all its files are unchanged."""
+    """Read a marker of ``write_marker``; None unless it and all its files are unchanged."""
     try:
-        table: dict[str, Any] = json.loads(marker.read_bytes())
+        table = read_sealed(marker, DataError)
         return table if table["files"] == {name: _digest(marker.parent / name) for name in table["files"]} else None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, KeyError, TypeError, DataError):
         return None
 
 

@@ -64,9 +64,10 @@ def rate(out: Path, ratings: Sequence[Path]) -> AttackReport:
     folder = AttackFolder.open(out)
     report, found = folder.report(), folder.results()
     results = [found[index] for index in sorted(found)]
-    verdicts, rows = read_ratings(ratings, items_of(results), folder.identity["victim"]["labels"])
+    verdicts, rows, *others = read_ratings(ratings, items_of(results), folder.identity["victim"]["labels"])
     by_place = {place: verdicts[one.index] for place, one in enumerate(results) if one.index in verdicts}
-    validity = validity_of(results, by_place, rows, query_budget=folder.query_budget)
+    of_raters = dict(zip(("raters", "agreement", "remarks"), others, strict=True))
+    validity = validity_of(results, by_place, rows, query_budget=folder.query_budget, **of_raters)
     proxies = tuple(proxy.compared(verdicts) for proxy in report.proxies)
     report = report.model_copy(update={"validity": validity, "proxies": proxies})
     folder.write_report(report, report_page(report, results))

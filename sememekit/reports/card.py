@@ -72,7 +72,6 @@ class _Validated(NamedTuple):
 
 def _validated(run: Run, which: Which) -> _Validated:
     """Return the figures of the best or the last weights: at the end of their epoch, or after a later change of clusters."""
-    run.folder.check_metrics()
     name = run.folder.pointer().get(which)
     if name is None or not run.folder.epochs():
         return _Validated({}, None, "No epoch of training was finished.")

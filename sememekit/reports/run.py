@@ -40,10 +40,7 @@ def report(run: Path, *, html: Path | None = None, figure: Path | None = None) -
     if figure is not None:
         check_figure(figure)
     folder = RunFolder.open(run)
-    records = folder.metrics()
-    if not (folder.path / "metrics.jsonl").exists() and folder.pointer():
-        raise CheckpointError(f"{run}/metrics.jsonl, the reports of training, is missing; copy it from where it was trained")
-    folder.check_metrics()
+    records = folder.metrics(live=True)
     if not (epochs := _of_kind(records, "EpochReport")):
         raise CheckpointError(
             f"{run} has no finished epoch to report yet; finish one: {typed('sememekit', 'train', '--out', run, '--resume')}"

@@ -101,7 +101,7 @@ def _lines(path: Path, kind: ExampleSet) -> Iterator[tuple[int, tuple[str, ...],
         return
     for number, record in records:
         try:
-            result = ExampleResult.model_validate(record)
+            result = ExampleResult.model_validate({key: value for key, value in record.items() if key != "sha256"})
         except ValidationError as error:
             raise DataError(f"--augment {path}:{number}: no result of an attack ({str(error).splitlines()[0]})") from None
         if result.adversarial is not None:

@@ -115,7 +115,6 @@ def _contents(run: Run, which: Which) -> tuple[dict[str, bytes], str]:
     snapshot = run.folder.load(which, with_trainer=False)
     weights, aliases = split_shared(snapshot.weights)
     about = {"format": FORMAT, "snapshot": snapshot.name, "which": which, "aliases": aliases}
-    run.folder.check_metrics()
     _ = run.parts  # files that do not belong together are not passed on
     lines = [record for record in run.folder.metrics() if record["kind"] != "StepReport"]
     return {
@@ -215,5 +214,5 @@ def _unpack(files: Mapping[str, bytes], about: Mapping[str, Any], out: Path, sou
     except (safetensors.SafetensorError, KeyError, TypeError) as error:
         raise _torn(f"{source}/{_WEIGHTS} does not hold the weights of the run ({error})") from None
     load_weights(task, weights, Path(source), _AGAIN)
+    replace_file(out / "metrics.jsonl", files["metrics.jsonl"])  # first, as the snapshot holds its hash
     folder.save(step_of(str(about["snapshot"])), task, {}, best=True)
-    replace_file(out / "metrics.jsonl", files["metrics.jsonl"])

@@ -40,7 +40,7 @@ def with_earlier_epochs(table: Mapping[str, Any]) -> dict[str, Any]:
         return dict(table)
     folder = RunFolder.open(Path(run["start_from"]))
     before = int(folder.plan.get("run", {}).get("earlier_epochs", 0))
-    return {**table, "run": {**run, "earlier_epochs": before + len(folder.epochs())}}
+    return {**table, "run": {**run, "earlier_epochs": before + folder.num_epochs()}}
 
 
 _OF_WEIGHTS = ("task", "encoder", "decoder", "graph", "clusters")  # slots that decide the weights of a model and their sizes

@@ -28,7 +28,6 @@ from sememekit.tasks.vectors import VectorCoverage
 from sememekit.text.chunks import CHUNKS
 from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import RunFolder, Trainer
-from sememekit.training.metrics import warn_of_lost_epochs
 from sememekit.training.schedule import reopen
 from sememekit.word_classes.file import read_clusters, write_clusters
 
@@ -100,10 +99,9 @@ def open_training(
         ranks.note(f"begun {out}")
         for text in (*task.remarks(data), *_clusters_that_stay(plan, task.num_batches(data, 0))):
             on_remark(text)
-        trainer, done = Trainer(task.to(device), data, folder, plan.optimizer, plan.schedule, plan.run, ranks), 0
+        trainer = Trainer(task.to(device), data, folder, plan.optimizer, plan.schedule, plan.run, ranks)
         if begun:
             _restore(trainer, out)
-            done = trainer.progress.epoch - (not trainer.progress.finished)
             ranks.wait()
             if ranks.leads:
                 folder.tidy()  # a run that is finished saves no more, and what a kill left would stay
@@ -113,8 +111,8 @@ def open_training(
         if ranks.leads:
             if resume:
                 folder.replace_plan(plan.table())
-            warn_of_lost_epochs(out / "metrics.jsonl", folder.forget_metrics_after(trainer.progress.step, done), done)
-            if vectors is not None and not any(record["kind"] == "VectorCoverage" for record in folder.metrics()):
+            folder.forget_repeated_metrics()
+            if vectors is not None:
                 folder.append_metrics({"kind": "VectorCoverage", "epoch": 1, "step": 0, **vectors.model_dump()})
         yield Training(folder, plan, task, trainer, remarks, vectors)
 
@@ -207,6 +205,7 @@ def _restore(trainer: Trainer, out: Path) -> None:
     """Restore the last snapshot. CheckpointError: its state is of another version, or the best snapshot is torn."""
     snapshot = trainer.folder.load("last", with_trainer=True)
     load_weights(trainer.task, snapshot.weights, out)
+    trainer.folder.metrics()  # lines that were changed are found before anything is written
     trainer.folder.check_best()  # the end of the training, or a better one, may be days away
     try:
         trainer.restore(snapshot)

@@ -7,10 +7,11 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self, final
+from typing import Any, Literal, Self, TypeVar, final
 
 from torch import nn
 
@@ -20,7 +21,9 @@ from sememekit.files import LOCK, refuse_odd_files, replace_file, sole_command, 
 from sememekit.training import metrics as metrics_file
 from sememekit.training import snapshots
 from sememekit.training.manifest import KEPT, MANIFEST, check_manifest, hashes, replace_listed, write_manifest
+from sememekit.training.metrics import EpochReport
 
+_Part = TypeVar("_Part")
 FORMAT = 1
 PUSHED = "run.json"  # a file that marks the output of ``push``; a run folder does not have it
 
@@ -237,26 +240,35 @@ class RunFolder:
             snapshots.write_pointer(self._pointer, new)
 
     def _write(self, step: int, model: nn.Module, trainer: Mapping[str, Any], pointer: Mapping[str, str]) -> str:
-        """Write a snapshot, which the pointer already names as the next snapshot."""
+        """Write a snapshot, which the pointer already names as the next snapshot, with the hash of metrics.jsonl."""
+        lines = b"".join(self._lines())  # checked, so that the hash never covers lines that somebody changed
+        if lines:
+            sync_to_disk(self.path / "metrics.jsonl")
         name = snapshots.free_name(self._checkpoints, step)
         snapshots.write_pointer(self._pointer, pointer, next=[name])  # before the folder: what a kill leaves has a name
-        metrics = metrics_file.digest(self.path / "metrics.jsonl")
-        run = {"id": self.versions.get("run", ""), "metrics": metrics}
+        run = {
+            "id": self.versions.get("run", ""),
+            "metrics": {"bytes": len(lines), "sha256": hashlib.sha256(lines).hexdigest()},
+        }
         snapshots.write_snapshot(self._checkpoints / name, model, trainer, run)
         return name
 
     def load(self, which: Literal["last", "best"], *, with_trainer: bool) -> snapshots.Snapshot:
         """Read a snapshot and check every file against the manifest. Raises CheckpointError: none, or a torn one."""
-        while True:
-            name = self.pointer().get(which)
-            if name is None:
-                raise CheckpointError(
-                    f"{self.path} has no {which} checkpoint yet, as no epoch was finished; go on training: "
-                    + typed("sememekit", "train", "--out", self.path, "--resume")
-                )
+        found = self._read(which, partial(snapshots.read_snapshot, with_trainer=with_trainer))
+        if found is None:
+            raise CheckpointError(
+                f"{self.path} has no {which} checkpoint yet, as no epoch was finished; go on training: "
+                + typed("sememekit", "train", "--out", self.path, "--resume")
+            )
+        return found
+
+    def _read(self, which: Literal["last", "best"], read: Callable[[Path], _Part]) -> _Part | None:
+        """Return ``read`` of the folder of a snapshot; None without one. Raises CheckpointError: it is of another run."""
+        while (name := self.pointer().get(which)) is not None:
             try:
-                found = snapshots.read_snapshot(self._checkpoints / name, with_trainer=with_trainer)
-                if snapshots.run_of(self._checkpoints / name).get("id", "") != self.versions.get("run", ""):
+                found = read(self._checkpoints / name)
+                if snapshots.run_of(self._checkpoints / name)[0] != self.versions.get("run", ""):
                     raise CheckpointError(
                         f"{self._checkpoints / name} is a snapshot of another run than {self.path}; copy the folder again from "
                         "where it came from"
@@ -266,6 +278,7 @@ class RunFolder:
                 # A run that goes on may have moved the pointer and removed the snapshot while it was read.
                 if self.pointer().get(which) == name:
                     raise
+        return None
 
     def check_best(self) -> None:
         """Compare the best snapshot (if not the last) with its manifest. CheckpointError: it is torn; another is offered."""
@@ -274,40 +287,59 @@ class RunFolder:
         if best is None or best == pointer["last"]:
             return
         try:
-            snapshots.check_snapshot(self._checkpoints / best, with_trainer=False)
+            snapshots.check_snapshot(self._checkpoints / best, snapshots.WITHOUT_TRAINER)
         except CheckpointError as error:
             raise CheckpointError(f"{error}; {self._offer()}") from None
 
     def append_metrics(self, record: Mapping[str, Any]) -> None:
         metrics_file.append(self.path / "metrics.jsonl", record)
 
-    def metrics(self) -> list[dict[str, Any]]:
-        """All lines of metrics.jsonl; a last line cut short by a kill is left out. CheckpointError: another line."""
-        return metrics_file.read(self.path / "metrics.jsonl")
+    def metrics(self, *, live: bool = False) -> list[dict[str, Any]]:
+        """The lines of metrics.jsonl up to the newest snapshot, whose hash vouches for them. ``live``: also later lines without
+        validation figures; a last line cut short by a kill is left out. Raises CheckpointError: a line was changed, was lost or
+        is no report, or the file is of another run."""
+        path, (known, later) = self.path / "metrics.jsonl", self._lines()
+        records = metrics_file.parse(known, path)
+        if live:
+            behind = metrics_file.parse(later, path, known.count(b"\n"))
+            records += [record for record in behind if record["kind"] not in metrics_file.MEASURED]
+        return records
 
-    def check_metrics(self) -> None:
-        """Compare metrics.jsonl with the record in the last snapshot, since validation figures come from it. Raises
-        CheckpointError: a line was changed or lost, or the file is of another run."""
-        name = self.pointer().get("last")
-        stated = snapshots.run_of(self._checkpoints / name).get("metrics") if name is not None else None
-        if stated and not metrics_file.begins_with(self.path / "metrics.jsonl", stated):
+    def _lines(self) -> tuple[bytes, bytes]:
+        """The bytes of metrics.jsonl up to the newest snapshot, compared with its record, and later bytes; errors as there."""
+        path = self.path / "metrics.jsonl"
+        # The best snapshot is the newer one after cluster-update changed it.
+        stated = [found for which in ("last", "best") if (found := self._read(which, snapshots.run_of))]
+        _, size, sha256 = max(stated, key=lambda one: one[1], default=("", 0, hashlib.sha256().hexdigest()))
+        raw = metrics_file.content(path)  # after the snapshots, as a run that goes on adds lines
+        if len(raw) < size or hashlib.sha256(raw[:size]).hexdigest() != sha256:
+            what = "does not begin with the lines" if path.exists() else "is missing, and there are lines of it"
             raise CheckpointError(
-                f"{self.path / 'metrics.jsonl'} does not belong to the checkpoint {name}; it was changed, "
-                "damaged or taken from another run; copy it again from where it was trained"
+                f"{path} {what} that the last checkpoint of the run was written with: it was changed, cut or taken from "
+                f"another run; {metrics_file.WHAT_TO_DO}"
             )
+        return raw[:size], raw[size:]
 
     def epochs(self) -> list[dict[str, Any]]:
-        """The lines of finished epochs in metrics.jsonl alone. Raises CheckpointError: as ``metrics``."""
-        return metrics_file.epochs(self.path / "metrics.jsonl")
+        """The lines of finished epochs of ``metrics``."""
+        return [record for record in self.metrics() if record["kind"] == EpochReport.__name__]
 
-    def forget_metrics_after(self, step: int, epochs: int) -> list[dict[str, Any]]:
-        """Drop the lines of steps and epochs that will be repeated by a run resumed at ``step`` after ``epochs`` epochs; return
-        the other lines. A checkpoint at the last step of an epoch can be from before or after the end of the epoch."""
-        before = [record for record in self.metrics() if record["step"] <= step]
-        kept = [record for record in before if record["kind"] != "EpochReport" or record["epoch"] <= epochs]
+    def num_epochs(self) -> int:
+        """The number of finished epochs by the last snapshot, or by metrics.jsonl where a snapshot has weights alone."""
+        document = self._read("last", snapshots.document_of) or {}
+        match document.get("state"):
+            case {"progress": {"epoch": int(epoch), "finished": str(finished)}}:
+                return epoch - (not finished)
+        return len(self.epochs())
+
+    def forget_repeated_metrics(self) -> list[dict[str, Any]]:
+        """Drop the lines after the last snapshot that a resumed run writes again; return the other lines."""
+        path, (known, later) = self.path / "metrics.jsonl", self._lines()
+        behind = metrics_file.parse(later, path, known.count(b"\n"))
+        kept = [record for record in behind if record["kind"] not in metrics_file.REPEATED]
         lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in kept)
-        replace_file(self.path / "metrics.jsonl", lines.encode())
-        return kept
+        replace_file(path, known + lines.encode())
+        return [*metrics_file.parse(known, path), *kept]
 
 
 def seed_runs(path: Path) -> list[Path]:

@@ -2,7 +2,6 @@
 
 A power cut loses no line that a checkpoint needs; lines are checked on reading."""
 
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -77,6 +76,13 @@ class StopReport:
 Report = StepReport | EpochReport | ChangeReport | StopReport
 
 CLUSTER_UPDATE: Final = "ClusterUpdate"  # the kind of the line that ``cluster-update`` adds
+MEASURED: Final = (EpochReport.__name__, CLUSTER_UPDATE)  # kinds of the lines with validation figures
+REPEATED: Final = (*MEASURED, StepReport.__name__, ChangeReport.__name__)  # kinds that a resumed run writes again
+
+WHAT_TO_DO: Final = (
+    "copy the file again from where it was trained; evaluation does not need it, and train --from RUN --out OTHER trains the "
+    "weights further in a new run"
+)
 
 _KINDS: Final = {kind.__name__: TypeAdapter(kind) for kind in (StepReport, EpochReport, ChangeReport)}
 
@@ -90,43 +96,27 @@ def append(path: Path, record: Mapping[str, Any]) -> None:
             os.fsync(stream.fileno())
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    """Return all records, without a torn last line and NUL bytes of a power cut. CheckpointError: a line is no report."""
-    if not is_there(path, CheckpointError):
-        return []
-    raw = read_bytes(path, CheckpointError)
+def content(path: Path) -> bytes:
+    """The bytes of the file; none if it is absent. Raises CheckpointError: it cannot be read."""
+    return read_bytes(path, CheckpointError) if is_there(path, CheckpointError) else b""
+
+
+def parse(raw: bytes, path: Path, before: int = 0) -> list[dict[str, Any]]:
+    """Return the records in bytes of ``path``, without a torn last line and NUL bytes of a power cut; ``before`` is the number
+    of the lines before them. CheckpointError: a line is no report."""
     if b"\0" in raw:
         warn(f"{path} holds NUL bytes, as a power cut leaves them; they are passed over, and a report may be missing")
     records = []
-    for number, line in enumerate(raw.split(b"\n")[:-1], start=1):
+    for number, line in enumerate(raw.split(b"\n")[:-1], start=before + 1):
         if line := line.strip(b"\0"):
             records.append(_record(path, number, line))
     return records
 
 
-def digest(path: Path) -> dict[str, Any]:
-    """The size and the SHA-256 of the lines so far."""
-    raw = read_bytes(path, CheckpointError) if path.exists() else b""
-    return {"bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
-
-
-def begins_with(path: Path, stated: Mapping[str, Any]) -> bool:
-    """Return whether the file begins with the lines of a ``digest``; later lines are not compared."""
-    raw = read_bytes(path, CheckpointError) if path.exists() else b""
-    size = int(stated["bytes"])
-    return len(raw) >= size and hashlib.sha256(raw[:size]).hexdigest() == stated["sha256"]
-
-
-def epochs(path: Path) -> list[dict[str, Any]]:
-    """The records of finished epochs alone. Raises CheckpointError: as ``read``."""
-    return [record for record in read(path) if record["kind"] == EpochReport.__name__]
-
-
 def measured_at(records: Iterable[Mapping[str, Any]], step: int) -> Mapping[str, Any] | None:
     """Return the line about the weights after ``step`` steps, written at the end of an epoch or by ``cluster-update``, which
     changes weights without a step. None if there is no such line."""
-    kinds = (EpochReport.__name__, CLUSTER_UPDATE)
-    found = [record for record in records if record["step"] == step and record["kind"] in kinds]
+    found = [record for record in records if record["step"] == step and record["kind"] in MEASURED]
     return found[-1] if found else None
 
 
@@ -135,18 +125,6 @@ def tokens_per_second(epochs: Iterable[Mapping[str, Any]]) -> float:
     timed = [(float(record["seconds"]), float(record["tokens_per_second"])) for record in epochs]
     seconds = sum(spent for spent, _ in timed)
     return sum(spent * speed for spent, speed in timed) / seconds if seconds else 0.0
-
-
-def warn_of_lost_epochs(path: Path, records: Iterable[Mapping[str, Any]], done: int) -> None:
-    """Warn if the checkpoint of a run has ``done`` epochs but metrics.jsonl lacks the report of any of them."""
-    there = {record["epoch"] for record in records if record["kind"] == EpochReport.__name__}
-    lost = [number for number in range(1, done + 1) if number not in there]
-    if lost:
-        named = ", ".join(map(str, lost[:10])) + (" and more" if len(lost) > 10 else "")
-        warn(
-            f"{path} has lost its line of epoch {named}, though the checkpoint is after epoch {done}; training goes on as if "
-            "nothing had happened, and the report lacks them"
-        )
 
 
 def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
@@ -161,8 +139,5 @@ def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
             _KINDS[kind].validate_json(line, strict=True)
     except (ValueError, RecursionError) as error:
         why = f"{kind}, {first_problem(error)}" if isinstance(error, ValidationError) else str(error)
-        raise CheckpointError(
-            f"{path}:{number}: not a report as sememekit wrote it ({why:.200}); take the line out, or put the file "
-            f"aside (mv {path} {path}.damaged): training and evaluation do not need it, and the report then begins later"
-        ) from None
+        raise CheckpointError(f"{path}:{number}: not a report as sememekit wrote it ({why:.200}); {WHAT_TO_DO}") from None
     return record

@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -24,6 +24,7 @@ NAME: Final = re.compile(r"step-\d{8,12}(\.\d{1,6})?")
 _HIDDEN: Final = re.compile(r"\.step-\d{8,12}(\.\d{1,6})?\.(stale|writing-\d+)")
 _MANIFEST: Final = "manifest.json"
 _PARTS: Final = ("weights.safetensors", "trainer.safetensors", "trainer.json")
+WITHOUT_TRAINER: Final = ("weights.safetensors", "trainer.json")
 _AGAIN: Final = "copy it again from where it came from, or evaluate the other snapshot (--which best, --which last)"
 _DAMAGED: Final = "; the run folder is damaged; copy it again from where it came from"
 
@@ -95,7 +96,7 @@ def remove_snapshots(checkpoints: Path, names: Iterable[str]) -> None:
 
 def read_snapshot(folder: Path, *, with_trainer: bool) -> Snapshot:
     """Read a snapshot and compare every file with its manifest. Raises CheckpointError: it is torn."""
-    weights_sha256 = check_snapshot(folder, with_trainer=with_trainer)
+    weights_sha256 = check_snapshot(folder, _PARTS if with_trainer else WITHOUT_TRAINER)
     weights = _read_tensors(folder / "weights.safetensors")
     tensors = _read_tensors(folder / "trainer.safetensors") if with_trainer else {}
     with _reading(folder / "trainer.json"):
@@ -110,19 +111,30 @@ def read_snapshot(folder: Path, *, with_trainer: bool) -> Snapshot:
     return Snapshot(folder.name, weights, trainer, weights_sha256)
 
 
-def run_of(folder: Path) -> dict[str, Any]:
-    """Read the record of its run from a snapshot. Raises CheckpointError: its file is missing or torn."""
-    found = read_json(folder / "trainer.json").get("run")
-    return found if isinstance(found, dict) else {}
+def document_of(folder: Path) -> dict[str, Any]:
+    """Read the state of training of a snapshot, without tensors. Raises CheckpointError: its file is missing or torn."""
+    check_snapshot(folder, ("trainer.json",))
+    return read_json(folder / "trainer.json")
 
 
-def check_snapshot(folder: Path, *, with_trainer: bool) -> str:
-    """Compare a snapshot's files with its manifest; return the weights' SHA-256. Raises CheckpointError: it is torn."""
+def run_of(folder: Path) -> tuple[str, int, str]:
+    """Return the id of the run that wrote a snapshot, and size and SHA-256 of the lines of metrics.jsonl at that time. Raises
+    CheckpointError: as ``document_of``."""
+    match document_of(folder).get("run"):
+        case {"id": str(run), "metrics": {"bytes": int(size), "sha256": str(sha256)}}:
+            return run, size, sha256
+    raise CheckpointError(
+        f"{folder / 'trainer.json'} does not say to which run and lines of metrics.jsonl it belongs; {_AGAIN}"
+    )
+
+
+def check_snapshot(folder: Path, files: Collection[str] = _PARTS) -> str:
+    """Compare files of a snapshot with its manifest; return the weights' SHA-256. Raises CheckpointError: it is torn."""
     manifest = read_json(folder / _MANIFEST)
     if set(manifest) != set(_PARTS) or not all(isinstance(expected, str) for expected in manifest.values()):
         raise CheckpointError(f"{folder / _MANIFEST} does not list {', '.join(_PARTS)}; the checkpoint is damaged; {_AGAIN}")
     for file, expected in manifest.items():
-        if not with_trainer and file == "trainer.safetensors":
+        if file not in files:
             continue
         with _reading(folder / file), (folder / file).open("rb") as stream:
             found = hashlib.file_digest(stream, "sha256").hexdigest()

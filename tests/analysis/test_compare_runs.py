@@ -26,6 +26,7 @@ from sememekit.runs.run import Run
 from sememekit.tasks.base import Task
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.training import RunFolder
+from tests.faults.fitted import fit
 from tests.pages import check_page
 from tests.small_run import Place
 
@@ -42,6 +43,7 @@ def seeds(place: Place, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
             train(place.table(run__seed=seed, **changes), folder / name / f"seed-{seed}")
             metrics = folder / name / f"seed-{seed}" / "metrics.jsonl"
             metrics.write_text(re.sub(r'"cpu_seconds": [^,}]+', '"cpu_seconds": 1.0', metrics.read_text()))
+            fit(metrics.parent)
     return {name: folder / name for name in ("slow", "fast")}
 
 

@@ -149,7 +149,7 @@ def test_a_folder_is_made_once_and_a_leftover_is_no_folder(tmp_path: Path) -> No
     path = tmp_path / "attack"
     path.mkdir()
     (path / ".attack.json.writing").write_text("{", encoding="utf-8")
-    assert AttackFolder.create(path, IDENTITY).identity["format"] == 3
+    assert AttackFolder.create(path, IDENTITY).identity["format"] == 4
     assert AttackFolder.create(tmp_path / "of" / "today", IDENTITY).path.is_dir(), "folders above it are made"
     with pytest.raises(CheckpointError, match="exists already; go on with --resume"):
         AttackFolder.create(path, IDENTITY)
@@ -163,13 +163,15 @@ def test_a_changed_attack_is_refused(folder: AttackFolder) -> None:
     whole = json.loads(file.read_bytes())
     for content in ({**whole, "plan": []}, {key: value for key, value in whole.items() if key != "sha256"}):
         file.write_text(json.dumps(content), encoding="utf-8")
-        with pytest.raises(CheckpointError, match=r"attack\.json is not as it was written; take the folder from a copy"):
+        with pytest.raises(
+            CheckpointError, match=r"attack\.json does not match its own checksum.*; take the folder from a copy"
+        ):
             AttackFolder.open(folder.path)
 
 
 def test_a_folder_of_another_format_is_refused(folder: AttackFolder) -> None:
-    replace_file(folder.path / "attack.json", sealed({**IDENTITY, "format": 4}))
-    with pytest.raises(CheckpointError, match="is not of format 3"):
+    replace_file(folder.path / "attack.json", sealed({**IDENTITY, "format": 3}))
+    with pytest.raises(CheckpointError, match="is not of format 4"):
         AttackFolder.open(folder.path)
 
 
@@ -211,7 +213,7 @@ def test_a_report_says_whether_the_attack_is_finished(folder: AttackFolder) -> N
     assert folder.report() == written
     whole = (folder.path / "report.json").read_bytes()
     replace_file(folder.path / "report.json", whole.replace(b'"attackable": 7', b'"attackable": 8'))
-    with pytest.raises(CheckpointError, match="is not as it was written; delete it to write it anew"):
+    with pytest.raises(CheckpointError, match=r"does not match its own checksum.*; delete it to write it anew"):
         folder.report()
     for content in (b"[]", b'{"stopped": false}', b'{"stopped": false, "written": [1, 2, 3]}', b'{"written": ["", 0, ""]}'):
         replace_file(folder.path / "report.json", content)

@@ -73,12 +73,12 @@ def test_substitutes_share_a_first_sense(lexicon: str) -> None:
 
 
 def test_names_stay_and_none_is_put_in(lexicon: str) -> None:
-    table = {"new": ("refreshing",), "york": ("london",), "duke": ("lord", "york"), "car": ("auto",), "Smith": ("forger",)}
+    table = {"new": ("refreshing",), "york": ("london",), "duke": ("lord", "york"), "car": ("auto",), "Tanner": ("forger",)}
     assert narrowed("a new york duke", table, lexicon, "names") == {"duke": ("lord",)}, "its second sense alone is a name"
     assert narrowed("a new car", table, lexicon, "names") == {"new": ("refreshing",), "car": ("auto",)}
-    assert narrowed("his car Smith", table, lexicon, "names") == {"car": ("auto",)}, "a capital inside a sentence"
-    assert narrowed("Smith . Smith", table, lexicon, "names") == {"Smith": ("forger",)}
-    assert "Smith" in narrowed("HIS CAR Smith".upper().replace("SMITH", "Smith"), table, lexicon, "length")
+    assert narrowed("his car Tanner", table, lexicon, "names") == {"car": ("auto",)}, "a capital inside a sentence"
+    assert narrowed("Tanner . Tanner", table, lexicon, "names") == {"Tanner": ("forger",)}
+    assert "Tanner" in narrowed("HIS CAR Tanner".upper().replace("TANNER", "Tanner"), table, lexicon, "length")
 
 
 def test_common_words_and_lengths(lexicon: str) -> None:
@@ -114,7 +114,7 @@ def test_a_loose_attack_says_what_standard_would_refuse(tmp_path: Path) -> None:
     per_word = {name: found.changeable * (found.mean_substitutes or 0) for name, found in spaces.items()}
     refused = sum(standard.refused_substitutes[name] for name in loose.refused_by_standard)
     assert refused == standard.refused_substitutes["first_senses"] == round(per_word["loose"] - per_word["standard"]) > 0
-    assert set(loose.refused_by_standard) == {"names", "first_senses", "common_words", "length"}
+    assert set(loose.refused_by_standard) == {"names", "first_senses", "agreement", "common_words", "length"}
     results = [line for line in (tmp_path / "loose" / "examples.jsonl").read_text().splitlines() if '"success"' in line]
     broken = sum(any(f'"new":"{word}"' in line for word in ("fine", "weak")) for line in results)
     assert loose.refused_by_standard["first_senses"] == loose.refused_by_any == broken > 0

@@ -76,7 +76,10 @@ def test_a_fault_in_the_middle_of_a_search_is_no_failure() -> None:
         (lambda n: np.ones((n, 2), dtype=np.int64), "floating-point"),
         (lambda n: np.full((n, 3), 1 / 3), "shape"),
         (lambda n: [["a", "b"]] * n, "floating-point"),
-        (lambda n: np.full((n, 2), [1.5, -0.5]), "no probabilities: sum 1, least -0.5; if these are logits: --logits"),
+        (
+            lambda n: np.full((n, 2), [1.5, -0.5]),
+            "no probabilities: sum 1, least -0.5; if these are logits, say so by the option logits",
+        ),
         (lambda n: None, "floating-point"),
     ],
 )

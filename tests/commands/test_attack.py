@@ -292,7 +292,7 @@ def test_what_some_candidates_take_is_for_a_constraint_with_others(files: dict[s
     found = CliRunner().invoke(app, [*typed, "--out", str(files["out"]), "--json"])
     assert found.exit_code == 0, found.stderr
     notes = json.loads(found.stdout)["notes"]
-    assert notes[0].startswith("constraints standard: stop_words, protected, names, part_of_speech, first_senses, opposites")
+    assert notes[0].startswith("constraints standard: stop_words, protected, names, part_of_speech, first_senses, agreement, ")
     assert notes[0].endswith(", similarity")
     assert "part of speech kept where known: table:l.tsv" in notes
     said = "similarity: cosine of the text before and after at least 0.98, of each word and its substitute at least 0.3"

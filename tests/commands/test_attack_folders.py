@@ -197,7 +197,7 @@ def test_files_that_the_report_was_not_made_of_are_refused(files: dict[str, Path
         path.write_bytes(damaged)
         for act in (lambda: compare(files["out"], files["out"]), lambda: attack(VICTIM, out=files["out"], resume=True)):
             with pytest.raises(
-                CheckpointError, match=f"{file} (is not as it was written|does not match report\\.json beside it)"
+                CheckpointError, match=f"{file} (does not match its own checksum|does not match report\\.json beside it)"
             ):
                 act()
         assert path.read_bytes() == damaged, "nothing is written over it"

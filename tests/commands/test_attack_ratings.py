@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections import Counter
 from io import StringIO
 from pathlib import Path
@@ -106,14 +107,53 @@ def test_ratings_give_validity_and_success_times_validity(files: dict[str, Path]
     both = rate(files["out"], [first, second]).validity
     assert both is not None
     assert (both.rated, both.ratings, both.valid.value) == (won, 2 * won, 0.0), "a tie is a no"
-    three = rate(files["out"], [first, first, second])
+    third = Path(shutil.copy(first, tmp_path / "three.csv"))  # a rater who agrees on seven texts
+    three = rate(files["out"], [first, third, second])
     assert three.validity is not None
     assert three.validity.valid.value == 1.0
     rows = dict(rate_rows(three))
-    assert rows["successes rated"] == f"{won} of {won} ({3 * won} rows of raters)"
+    assert rows["successes rated"] == f"{won} of {won} ({3 * won} rows of 3 raters)"
     assert rows["success rate times validity"].startswith(f"{100 * (before.rates.success_rate.value or 0):.1f} %")
     assert "success rate times validity at 100 queries" in rows
     assert "success rate times validity" in (files["out"] / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_sheet_or_a_row_that_is_given_twice_counts_once_and_raters_are_compared(
+    files: dict[str, Path], tmp_path: Path
+) -> None:
+    before = run(files, files["out"])
+    won = before.rates.outcomes["success"]
+    first = filled(
+        files["out"], tmp_path / "one.csv", lambda row, result, place: by_side(place, "yes", result.label, "yes", result.label)
+    )
+    assert dict(rate_rows(before))["validity of successes"] == "not rated; a success need not keep the meaning"
+    twice = rate(files["out"], [first, first]).validity
+    assert twice is not None
+    assert (twice.ratings, twice.raters, twice.agreement) == (won, 1, {})
+    assert twice.remarks == (f"{first}: the answers of {first} once more, which count as one rater",)
+    rows = first.read_text("utf-8").splitlines(keepends=True)
+    (tmp_path / "rows.csv").write_text("".join([*rows, *rows[1:3]]), encoding="utf-8")
+    repeated = rate(files["out"], [tmp_path / "rows.csv"]).validity
+    assert repeated is not None
+    assert (repeated.ratings, repeated.remarks) == (won, (f"{tmp_path}/rows.csv: 2 rows stand there twice, and count once",))
+    other = rows[1].replace("yes", "no", 1)
+    (tmp_path / "rows.csv").write_text("".join([*rows, other]), encoding="utf-8")
+    with pytest.raises(DataError, match=r"rows\.csv:\d+: item '\w+' was answered otherwise in an earlier row"):
+        rate(files["out"], [tmp_path / "rows.csv"])
+    second = filled(
+        files["out"],
+        tmp_path / "two.csv",
+        lambda row, result, place: by_side(place, "no" if result.index % 2 else "yes", result.label, "yes", result.label),
+    )
+    report = rate(files["out"], [first, second])
+    assert report.validity is not None
+    odd = sum(result.index % 2 for result in AttackFolder.open(files["out"]).results().values() if result.adversarial)
+    yes, no = 2 * won - odd, odd  # of all answers; two of each unit
+    assert report.validity.agreement["meaning"] == pytest.approx(1 - (2 * won - 1) * 2 * odd / (2 * yes * no))
+    assert report.validity.agreement["label"] is None
+    shown = dict(rate_rows(report))
+    assert next(iter(shown)) == "success rate times validity"
+    assert shown["agreement of raters, label (Krippendorff's alpha)"] == "– (all answers equal)"
 
 
 def test_what_is_no_rating_is_refused_by_line(files: dict[str, Path], tmp_path: Path) -> None:
@@ -196,7 +236,7 @@ def test_a_second_model_is_a_proxy_and_agrees_with_raters(files: dict[str, Path]
 
 def test_what_is_no_second_model_is_refused_before_the_attack(files: dict[str, Path]) -> None:
     settings = {key: table_of(files)[key] for key in ("search", "candidates")}
-    with pytest.raises(ConfigError, match="--judge predict: it is the victim itself; name a classifier"):
+    with pytest.raises(ConfigError, match='judge="predict": it is the victim itself; name a classifier'):
         attack_in_python(predict, ["a bad film"], ["no"], names=LABELS, judge=predict, settings=settings)
     found = wrap(adapted(judge), name="other")
     with pytest.raises(ConfigError, match="its labels are no, yes, maybe; name a classifier that also has never"):

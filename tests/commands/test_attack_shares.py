@@ -62,7 +62,7 @@ def test_examples_are_divided_and_their_queries_are_added(
     monkeypatch.setattr(module, "gather", lambda begun: left - lost)
     folder.parent.mkdir()
     begun: Any = SimpleNamespace(
-        folder=SimpleNamespace(path=folder.parent, finish=lambda: finished.append(True)),
+        folder=SimpleNamespace(path=folder.parent, seal="9f", finish=lambda: finished.append(True)),
         left=lambda: [SimpleNamespace(index=20 + number) for number in range(left)],
         parts=SimpleNamespace(
             chosen=range(3 + left), data=SimpleNamespace(sha256="0a1b"), named=SimpleNamespace(victim=victim)
@@ -103,14 +103,14 @@ def test_a_share_attacks_what_its_file_lacks_and_counts_its_own_queries(
     written: list[tuple[Any, ...]] = []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(module, "_opened", lambda call: opened)
-    monkeypatch.setattr(module, "whole_results", lambda path: {4: "a result"})
+    monkeypatch.setattr(module, "whole_results", lambda path, seal: {4: "a result"})
     monkeypatch.setattr(module, "append_result", lambda *given: written.append(given))
     (tmp_path / "there").mkdir()
     call: Any = SimpleNamespace(folder=str(tmp_path / "there"), data="data.tsv")
-    share = Share(call, "0a1b", (2, 4, 5), tmp_path / "2.jsonl")
+    share = Share(call, "0a1b", (2, 4, 5), tmp_path / "2.jsonl", "9f")
     assert share.run() == (6, 2)
     assert attacked == [(2, False), (5, True)]
-    assert written == [(share.path, "result 2"), (share.path, "result 5")]
+    assert written == [(share.path, "result 2", "9f"), (share.path, "result 5", "9f")]
     assert Path.cwd() == tmp_path / "there"
     with pytest.raises(DataError, match=r"data\.tsv: changed while the attack ran"):
         share._replace(sha256="2c3d").run()

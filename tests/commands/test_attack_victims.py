@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from sememekit.attack.folder import compare_attacks as compare
 from sememekit.commands._program import app
@@ -278,3 +279,57 @@ def test_functions_of_the_wrong_kind(chinese: dict[str, Path], tmp_path: Path) -
     table = {"candidates": {"name": "table", "path": str(chinese["table"])}, "attack": {"segmenter": "jieba"}}
     with pytest.raises(DataError, match="the victim raised SystemExit: 0"):
         attack("chinese_victim:exits", chinese["data"], chinese["out"], table=table)
+
+
+LINE = """
+import numpy as np
+
+def predict(texts):
+    good = np.array([0.9 if {"good", "fine"} & set(text.split()) else 0.2 for text in texts])
+    return np.stack([1 - good, good], axis=1)
+
+def three(texts):
+    return np.full((len(texts), 3), 1 / 3)
+
+def drops(texts):
+    return predict(texts)[:-1]
+"""
+
+
+def test_the_line_of_the_start_page_runs_without_folder_and_labels(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The labels are those of the data, in an order that the victim's accuracy supports."""
+    (tmp_path / "plain_victim.py").write_text(LINE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    data, table = tmp_path / "t.tsv", tmp_path / "s.json"
+    data.write_text("a good film\tpos\na bad film\tneg\na dull story\tneg\n", encoding="utf-8")
+    table.write_text('{"good": ["decent"], "bad": ["poor"]}', encoding="utf-8")
+    before = sorted(path.name for path in tmp_path.iterdir() if path.suffix)
+
+    def line(name: str, data: Path = data) -> Any:
+        words = ["attack", f"plain_victim:{name}", "--data", str(data), "--candidates", "table", "--constraints", "none"]
+        return CliRunner().invoke(app, [*words, "--set", f"candidates.path={table}"])
+
+    done = line("predict")
+    assert done.exit_code == 0, done.stderr
+    told = " ".join(done.stderr.split())
+    assert (
+        "labels of the columns: neg, pos, taken from the data and sorted; in this order the victim is right on 100.0 %" in told
+    )
+    assert "success 1" in done.stdout
+    assert sorted(path.name for path in tmp_path.iterdir() if path.suffix) == before
+    turned = tmp_path / "turned.tsv"
+    turned.write_text("a good film\tneg\na bad film\tpos\na dull story\tpos\n", encoding="utf-8")
+    for name, file, message in (
+        ("predict", turned, "in the order neg,pos of the data it is right on 0.0 % of 3 texts, and on 100.0 % in another"),
+        ("predict", turned, "seems to be: --labels pos,neg"),
+        ("three", data, "it gives 3 columns, and the data have 2 labels: neg, pos"),
+        ("drops", data, "must give an array of shape (3, 2) for 3 texts, and gave (2, 2)"),
+    ):
+        done = line(name, file)
+        assert done.exit_code == 1
+        assert message in " ".join(done.stderr.split())
+    done = CliRunner().invoke(app, ["attack", "plain_victim:predict", "--data", str(data)])
+    assert "--source open (Chinese), or --source table:FILE" in " ".join(done.stderr.split())

@@ -25,6 +25,7 @@ from sememekit.training import EpochReport, RunFolder
 from sememekit.training.manifest import write_run_manifest
 from sememekit.training.snapshots import step_of
 from sememekit.training.trainer import epoch_seed
+from tests.faults.fitted import fit
 
 
 def test_an_update_in_place_is_the_run_with_other_clusters(organized_copy: Path) -> None:
@@ -186,9 +187,7 @@ def test_the_page_of_a_copy_marks_no_epoch_before_the_new_clusters(
     assert best_of(second)[1] == ["3"]
 
 
-def test_the_page_goes_by_the_best_weights_and_not_by_the_last_change(
-    organized_copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_goes_by_the_best_weights_and_not_by_the_last_change(organized_copy: Path) -> None:
     """An update of the last weights leaves the best ones, and their epoch, as they are."""
     folder = RunFolder.open(organized_copy)
     state = folder.load("best", with_trainer=True)
@@ -197,9 +196,22 @@ def test_the_page_goes_by_the_best_weights_and_not_by_the_last_change(
     assert best_of(organized_copy)[1] == ["2"]
     kept = [record for record in folder.metrics() if record.get("epoch") != 2]
     (organized_copy / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in kept), encoding="utf-8")
-    monkeypatch.setattr(RunFolder, "check_metrics", lambda folder: None)
+    fit(organized_copy)
     told = f"the best weights are those after {step_of(state.name):,} steps, whose epoch is not in metrics.jsonl"
     assert best_of(organized_copy) == (told, [])
+
+
+def test_an_update_of_the_best_weights_has_its_line_though_later_ones_are_there(organized_copy: Path) -> None:
+    """Its line stands behind the lines of the last snapshot; one that somebody added before it does not become genuine."""
+    folder = RunFolder.open(organized_copy)
+    state = folder.load("best", with_trainer=True)
+    folder.save(step_of(state.name) + 1, Run.open(organized_copy).task, state.trainer, best=False)
+    folder.append_metrics({**folder.epochs()[-1], "valid": {"perplexity": 1.5}})
+    cluster_update(organized_copy, which="best")
+    assert [record["kind"] for record in folder.metrics() if record["kind"] != "StepReport"] == [
+        *("EpochReport", "EpochReport", "ClusterUpdate")
+    ]
+    assert all(record["valid"]["perplexity"] != 1.5 for record in folder.epochs())
 
 
 @pytest.mark.parametrize("moment", ["create", "append_metrics", "save", "rename"])

@@ -35,7 +35,7 @@ from sememekit.jobs.quickstart_text import Drawn
 from sememekit.jobs.trainings import Trained, _stopped_before_it_began, train_all
 from sememekit.reports.quickstart import ModelRow, QuickstartReport, TextSummary, parts, report_page
 from sememekit.signals import STOPPING
-from sememekit.training import metrics
+from sememekit.training import RunFolder
 from tests.commands.processes import play_processes
 from tests.pages import check_page
 
@@ -208,7 +208,7 @@ def test_the_job_in_little_has_every_part_of_its_report(tmp_path: Path, month: P
     )
     assert (report.out, report.page, report.stopped, report.already_done) == (str(out), str(out / "report.html"), False, False)
     for model, name in zip(report.models, MODELS, strict=True):
-        (epoch,) = metrics.epochs(out / name / "metrics.jsonl")
+        (epoch,) = RunFolder.open(out / name).epochs()
         assert (model.name, model.run, model.tokens, model.epochs, model.best_epoch) == (name, str(out / name), 464, 1, 1)
         assert model.valid_by_epoch == (epoch["valid"]["perplexity"],) == (model.best_valid,)
         assert (model.training_seconds, model.tokens_per_second) == (epoch["seconds"], epoch["tokens_per_second"])

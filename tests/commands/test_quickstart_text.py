@@ -32,7 +32,7 @@ from sememekit.jobs.quickstart import (
 from sememekit.jobs.train import Position, TrainReport, train
 from sememekit.jobs.trainings import Trained, read_message, train_all, train_there, write_message
 from sememekit.reports.quickstart import QuickstartReport, TextSummary, parts, report_page
-from sememekit.training import EpochReport, Report, metrics
+from sememekit.training import EpochReport, Report, RunFolder
 from tests.commands.processes import play_processes
 from tests.commands.test_quickstart import row
 from tests.pages import check_page
@@ -394,7 +394,7 @@ def test_what_the_lattice_model_found_is_measured_and_drawn(tmp_path: Path, monk
     assert cut == [gold[number][:16] for number in (0, 3, 6)]
     assert found.rows[0].sentences == len(gold) == 10
     assert (found.run, found.epochs) == (str(out / "lattice"), trained.report.epochs)
-    assert found.training_seconds == sum(epoch["seconds"] for epoch in metrics.epochs(out / "lattice" / "metrics.jsonl"))
+    assert found.training_seconds == sum(epoch["seconds"] for epoch in RunFolder.open(out / "lattice").epochs())
     assert set(stages) == {"test lattice"}
     assert found.characters == characters.signature.splits["train"].characters
     report = QuickstartReport(out="x", models=(row("softmax", 100.0), row("sdlm", 90.0)), seconds=1.0, lattice=found)

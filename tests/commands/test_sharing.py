@@ -23,8 +23,8 @@ from sememekit.jobs.train import train
 from sememekit.reports.card import model_card
 from sememekit.runs.run import Run, Which
 from sememekit.runs.sharing import ShareReport, pull_run, push_run, without_folders
-from sememekit.training import RunFolder
 from sememekit.training.snapshots import step_of
+from tests.faults.fitted import fit
 from tests.small_run import Place
 
 
@@ -243,7 +243,7 @@ def test_the_figures_of_a_card_are_those_of_the_weights_that_were_chosen(run: Pa
     for damaged in ("", digit, whole[:-9], whole.replace("\n", "\n\n", 1)):
         (folder / "metrics.jsonl").write_text(damaged, encoding="utf-8")
         for published in (lambda: model_card(folder), lambda: push(folder, str(tmp_path / "again"))):
-            with pytest.raises(CheckpointError, match=r"metrics\.jsonl does not belong to the checkpoint"):
+            with pytest.raises(CheckpointError, match=r"metrics\.jsonl does not begin with the lines that the last checkpoint"):
                 published()
     assert not (tmp_path / "again").exists()
 
@@ -318,12 +318,12 @@ def test_a_link_in_a_run_is_not_passed_on(run: Path, tmp_path: Path) -> None:
         assert not (tmp_path / f"shared-{name}").exists()
 
 
-def test_no_name_becomes_markup_or_metadata_of_the_card(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RunFolder, "check_metrics", lambda folder: None)
+def test_no_name_becomes_markup_or_metadata_of_the_card(run: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(run, copy)
     lines = (copy / "metrics.jsonl").read_text(encoding="utf-8")
     (copy / "metrics.jsonl").write_text(lines.replace('"perplexity"', '"x\\nlicense: mit"'), encoding="utf-8")
+    fit(copy)
     card = model_card(copy, "a\n# [b](c) <script>")
     metadata = card.split("---\n")[1]
     assert [line for line in metadata.splitlines() if line.startswith("license:")] == [metadata.splitlines()[0]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
@@ -14,24 +15,26 @@ from typing import Any
 import pytest
 
 from sememekit.claims.chain import TURNS, Step, Timing, Trial
-from sememekit.errors import DataError
+from sememekit.errors import CheckpointError, DataError
 from sememekit.files import read_sealed
 from sememekit.jobs import reproduce as job
 from sememekit.jobs import steps, trials
 from sememekit.jobs.steps import Ended, run_command, run_there
 from sememekit.signals import STOPPED, Stopped
-from sememekit.training import EpochReport
+from sememekit.training import EpochReport, RunFolder
 from tests.engines.work import Here
+from tests.training.test_checkpoint import Tied, trainer_state
 
 
 def write_run(run: Path, epochs: Sequence[dict[str, Any]], **plan: Any) -> None:
-    run.mkdir(parents=True, exist_ok=True)
-    (run / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
-    (run / "versions.json").write_text('{"torch": "2"}', encoding="utf-8")
+    if run.exists():  # a training that was stopped is played once more
+        shutil.rmtree(run)
+    folder = RunFolder.create(run, plan, {"torch": "2"}, {})
     rest = vars(EpochReport(1, 10, 1.0, {}, 0.125, True, False, "", 1.0, 1.0))
     del rest["cpu_seconds"]  # of an earlier version
-    lines = [json.dumps({"kind": "EpochReport", **rest, **epoch}) + "\n" for epoch in epochs]
-    (run / "metrics.jsonl").write_text("".join(lines), encoding="utf-8")
+    for epoch in epochs:
+        folder.append_metrics({"kind": "EpochReport", **rest, **epoch})
+    folder.save(30, Tied(1.0), trainer_state(30), best=True)
 
 
 EPOCHS = (
@@ -92,7 +95,7 @@ def test_a_trial_runs_each_step_once_and_stores_its_result(tmp_path: Path, comma
     assert (data / "text").read_bytes() == b"one\n"
     assert commands == [*trial.steps[1:]]
     assert not left.exists(), "of a call that was stopped"
-    assert trial.run.with_suffix(".cpu.json").read_text(encoding="utf-8") == '{"cpu_seconds": 2.0, "done": true}\n'
+    assert read_sealed(trial.run.with_suffix(".cpu.json"), DataError) == {"cpu_seconds": 2.0, "done": True}
     curve = [
         {"epoch": 1, "step": 10, "cpu_seconds": 0.25, "valid": 30.0, "rate": 0.5},
         {"epoch": 2, "step": 20, "cpu_seconds": 0.75, "valid": 20.0, "rate": 0.25},
@@ -109,13 +112,46 @@ def test_a_trial_runs_each_step_once_and_stores_its_result(tmp_path: Path, comma
         "measured": {"signature": "protocol:1|text:0a1b|cache:2000", "perplexity": 9.0, "run": "reproduced/measured"},
         "curve": curve,
         "finished": "the rate is too low",
-        "versions": {"torch": "2", "commit": "0a1b2c"},
+        "versions": {**RunFolder.open(trial.run).versions, "commit": "0a1b2c"},
     }
     said.clear()
     trials.run_trial(trial, said.append, lambda: False, {})
     assert said == []
     trials.run_trial(whole_trial(tmp_path, "arm-2"), said.append, lambda: False, {})
     assert said == ["sememekit evaluate-ppl arm-2"], "another measurement of the same run"
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "told"),
+    [
+        (
+            "measured/arm-1.json",
+            '"perplexity": 9.0',
+            '"perplexity": 1.5',
+            "own checksum.*delete it, and type",
+        ),
+        (
+            "runs/arm-1.cpu.json",
+            '"cpu_seconds": 2.0',
+            '"cpu_seconds": 1.0',
+            "own checksum.*delete it and the",
+        ),
+        ("runs/arm-1/metrics.jsonl", '"perplexity": 20.0', '"perplexity": 10.0', "does not begin with the lines"),
+        ("data/text", "one", "two", "its texts were changed after they were copied; delete it, and type the same command"),
+    ],
+)
+def test_what_was_changed_between_two_steps_is_no_result(
+    tmp_path: Path, commands: list[Step], name: str, old: str, new: str, told: str
+) -> None:
+    trial, file = whole_trial(tmp_path), tmp_path / "out" / name
+    trials.run_trial(trial, lambda line: None, lambda: False, {})
+    trial.result.unlink()
+    whole = file.read_text(encoding="utf-8")
+    assert old in whole
+    file.write_text(whole.replace(old, new), encoding="utf-8")
+    with pytest.raises((DataError, CheckpointError), match=told):
+        trials.run_trial(trial, lambda line: None, lambda: False, {})
+    assert not trial.result.exists()
 
 
 def test_a_stopped_training_goes_on_and_its_seconds_are_summed(tmp_path: Path, commands: list[Step]) -> None:
@@ -126,11 +162,11 @@ def test_a_stopped_training_goes_on_and_its_seconds_are_summed(tmp_path: Path, c
     with pytest.raises(Stopped):
         trials.run_trial(trial, said.append, lambda: trial.run.exists(), {})
     times = trial.run.with_suffix(".cpu.json")
-    assert json.loads(times.read_text(encoding="utf-8")) == {"cpu_seconds": 2.0, "done": False}
+    assert read_sealed(times, DataError) == {"cpu_seconds": 2.0, "done": False}
     said.clear()
     trials.run_trial(trial, said.append, lambda: False, {})
     assert said == [f"sememekit train --out {trial.run} --resume", "sememekit evaluate-ppl arm-1"]
-    assert json.loads(times.read_text(encoding="utf-8")) == {"cpu_seconds": 4.0, "done": True}
+    assert read_sealed(times, DataError) == {"cpu_seconds": 4.0, "done": True}
 
 
 def test_a_timing_trains_both_models_in_turn_and_stores_seconds_of_an_update(
@@ -155,12 +191,9 @@ def test_a_timing_trains_both_models_in_turn_and_stores_seconds_of_an_update(
         trials.run_timing(timing, said.append, lambda: False)
         if name == "first":
             assert said.pop(0) == "sememekit preprocess"
-            assert read_sealed(timing.result, DataError) == {
-                "arms": ["a", "b"],
-                "baseline": [1.0, 3.0, 5.0],
-                "other": [2.0, 4.0, 6.0],
-                "versions": {"torch": "2", "commit": "0a1b2c"},
-            }
+            found = read_sealed(timing.result, DataError)
+            assert found.pop("versions").items() >= {"torch": "2", "commit": "0a1b2c"}.items()
+            assert found == {"arms": ["a", "b"], "baseline": [1.0, 3.0, 5.0], "other": [2.0, 4.0, 6.0]}
             seconds = iter(range(10, 100, 10))
         assert [line.partition(" --out ")[0] for line in said] == ["sememekit train a", "sememekit train b"] * TURNS
     assert {path.name for path in out.iterdir()} == {"prepared", "prepared.lock", "results", "timing.lock"}

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sememekit.measure.attack_rates import ExampleOutcome, SpaceSize, attack_rates, coverage_of, paired_differences
+from sememekit.measure.attack_rates import (
+    ExampleOutcome,
+    SpaceSize,
+    agreement_of,
+    attack_rates,
+    coverage_of,
+    paired_differences,
+)
 from sememekit.measure.intervals import FEWEST_EXAMPLES, from_draws, ratio_difference_interval, ratio_interval
 
 
@@ -260,3 +267,12 @@ def test_every_accuracy_of_a_pair_is_that_of_its_own_side() -> None:
     slower = {**second, 2: outcome("success", 5)}
     slow = {row.name: row for row in paired_differences(first, slower)}["mean queries, attacked in both"]
     assert (slow.first.value, slow.second.value) == pytest.approx((1, 7 / 3))
+
+
+def test_alpha_is_that_of_an_example_worked_by_hand() -> None:
+    """Two raters and four texts: yes yes, yes no, no no, no no. Of 8 answers 3 are yes and 5 no, and one text is divided:
+    the observed disagreement is 2, the expected 2 * 3 * 5 / 7, so that alpha is 1 - 7 * 2 / 30."""
+    assert agreement_of([(1, 1), (1, 0), (0, 0), (0, 0)]) == pytest.approx(1 - 7 * 2 / 30)
+    assert agreement_of([(1, 1), (1, 0), (0, 0), (0, 0), (1,)]) == pytest.approx(1 - 7 * 2 / 30), "one answer agrees with none"
+    assert agreement_of([(1, 1), (1, 1)]) is None
+    assert agreement_of([(1,), (0,)]) is None

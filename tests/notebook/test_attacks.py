@@ -172,6 +172,28 @@ def test_errors_name_arguments_in_place_of_options(table: dict[str, Any]) -> Non
     settings = {**table, "constraints": {"perplexity": {}}}
     with pytest.raises(ConfigError, match='language_model="RUN"'):
         attack_classifier(predict, WORDS, GOLD, names=LABELS, candidates="table", settings=settings)
+    with pytest.raises(ConfigError, match=r'sources="open" \(Chinese\).*settings={"candidates": {"path": "synonyms.json"}}'):
+        attack_classifier(predict, WORDS, GOLD, names=LABELS)
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (lambda n: np.full((n, 2), 0.495), "sum 0.99, least 0.495; they seem to be rounded: normalise them"),
+        (lambda n: np.full((n, 2), [3.0, -1.0]), "sum 2, least -1; if these are logits, say so by the option logits"),
+        (
+            lambda n: np.full((n - (n > 1), 2), [0.2, 0.8]),
+            r"an error on 3 of 8 examples .*array of shape \(\d, 2\), and gave \(\d, 2\)",
+        ),
+        (lambda n: [None] * n, r"must give an array \(1, 2\) of floating-point probabilities, and gave list"),
+    ],
+)
+def test_what_is_wrong_with_the_answers_is_told_and_no_flag_of_the_command(
+    table: dict[str, Any], answer: Any, told: str
+) -> None:
+    with pytest.raises(DataError, match=told) as caught:
+        attack_classifier(lambda texts: answer(len(texts)), WORDS, GOLD, names=LABELS, candidates="table", settings=table)
+    assert "--" not in str(caught.value)
 
 
 def test_limit_and_sample_choose_examples_as_they_are_signed(table: dict[str, Any]) -> None:

@@ -44,7 +44,15 @@ def plan(
 
 
 def named(labels: Sequence[str] = ("no", "yes"), words: Any = None, **more: Any) -> Any:
-    given = {"own_labels": False, "identity": {"kind": "function"}, "cut": None, "blanks": False, "reads": None, **more}
+    given = {
+        "own_labels": False,
+        "identity": {"kind": "function"},
+        "cut": None,
+        "blanks": False,
+        "reads": None,
+        "assumed": "",
+        **more,
+    }
     return SimpleNamespace(victim=SimpleNamespace(labels=labels, words=words, name="v"), **given)
 
 
@@ -185,6 +193,11 @@ NOTHING = "the attack on v had nothing to try "
         (report(), [BROKEN], {"kept": False, "typed": False}, "error on every example: the victim raised X"),
         (report(), [result(outcome="error", reason="label")], {}, "error on every example: label; see out"),
         (report(untried=2, x=2), [result()], {}, None),
+        (
+            report(2, 0, **{"skipped: classified wrongly": 3}), [BROKEN, result(outcome="skipped")], {},
+            "v ended in an error on 1 of 2 examples and had nothing to try on the others (most frequent: the victim raised X)"
+            f"{REPAIR}",
+        ),
         (
             report(untried=2, attackable=0, **{"error: z": 3, "skipped: more words": 2}), [result()], {},
             "(skipped: more words); raise this limit, with another --out; see out",

@@ -225,17 +225,26 @@ def test_metrics_lose_at_most_the_line_that_was_being_written(folder: RunFolder)
     folder.append_metrics({"kind": "b", "step": 2})
     with (folder.path / "metrics.jsonl").open("a") as stream:
         stream.write('{"kind": "c", "st')
-    assert [record["kind"] for record in folder.metrics()] == ["a", "b"]
-    folder.forget_metrics_after(1, 0)
-    folder.append_metrics({"kind": "d", "step": 2})
-    assert [record["kind"] for record in folder.metrics()] == ["a", "d"]
+
+    def kinds(**options: bool) -> list[str]:
+        return [record["kind"] for record in folder.metrics(**options)]
+
+    assert kinds(live=True) == ["a", "b"]
+    assert kinds() == [], "no snapshot vouches for them"
+    folder.forget_repeated_metrics()
     epoch = {"kind": "EpochReport", "epoch": 1, "step": 2, "train_nats": 1.0, "valid": {"perplexity": 2.0}, "rate": 1.0}
     ends = {"best": True, "rate_cut": False, "finished": "", "seconds": 1.0, "tokens_per_second": 1.0}
     folder.append_metrics({**epoch, **ends})
-    folder.forget_metrics_after(2, 1)
-    assert [record["kind"] for record in folder.metrics()] == ["a", "d", "EpochReport"]
-    folder.forget_metrics_after(2, 0)
-    assert [record["kind"] for record in folder.metrics()] == ["a", "d"], "its end is taken again"
+    assert kinds(live=True) == ["a", "b"], "an epoch counts with its snapshot"
+    folder.save(3, Tied(3.0), trainer_state(3), best=False)
+    assert kinds() == ["a", "b", "EpochReport"]
+    folder.append_metrics({"kind": "StopReport", "step": 3})
+    folder.append_metrics({**epoch, **ends})
+    folder.append_metrics({"kind": "ClusterUpdate", "step": 3})
+    assert kinds(live=True) == ["a", "b", "EpochReport", "StopReport"]
+    folder.forget_repeated_metrics()
+    assert kinds() == ["a", "b", "EpochReport"]
+    assert kinds(live=True) == ["a", "b", "EpochReport", "StopReport"]
     (folder.path / "metrics.jsonl").write_bytes(b"\xff\xfe\n")
     with pytest.raises(CheckpointError, match=r"metrics\.jsonl"):
         folder.metrics()
@@ -328,7 +337,7 @@ def test_the_snapshot_of_another_model_does_not_fit(
     shutil.copytree(snapshot_of(tmp_path / "other"), target)
     with pytest.raises(CheckpointError, match="is a snapshot of another run than"):
         Run.open(copy, device="cpu").load()
-    own = {"id": RunFolder.open(copy).versions["run"]}
+    own = (RunFolder.open(copy).versions["run"], 0, "")
     monkeypatch.setattr("sememekit.training.snapshots.run_of", lambda folder: own)
     with pytest.raises(CheckpointError, match=r"weights do not fit the plan.*encoder\.stack\.1"):
         Run.open(copy, device="cpu").load()

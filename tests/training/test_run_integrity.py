@@ -202,9 +202,6 @@ def test_a_finished_run_that_was_killed_at_its_very_end_is_tidied(copy: Path) ->
     assert {path.name for path in checkpoints.iterdir()} == before
     assert set(json.loads((checkpoints / "pointer.json").read_text())) == {"last", "best", "sha256"}
     assert (copy / "report.html").stat().st_size > 1000
-    (copy / "metrics.jsonl").unlink()
-    with pytest.warns(RunWarning, match="epoch"):
-        assert train({}, copy, resume=True).finished, "without reports there is no page, and that is no obstacle"
 
 
 def test_a_second_writer_is_refused_and_named(copy: Path) -> None:
@@ -263,23 +260,16 @@ def test_a_pointer_that_moved_while_reading_is_followed(folder: RunFolder, monke
 def test_lost_and_damaged_metrics_are_told(copy: Path) -> None:
     metrics = copy / "metrics.jsonl"
     lines = metrics.read_bytes().splitlines(keepends=True)
-    metrics.write_bytes(b"".join(line for line in lines if b'"EpochReport", "epoch": 1' not in line))
-    assert len(RunFolder.open(copy).metrics()) == len(lines) - 1
-    with (
-        pytest.warns(RunWarning, match="has lost its line of epoch 1, though the checkpoint is after epoch 2"),
-        pytest.raises(CheckpointError, match="does not belong to the checkpoint"),
-    ):
-        train({}, copy, resume=True)
     metrics.write_bytes(b"".join(lines) + b"\0" * 40 + b"\n")
     with pytest.warns(RunWarning, match="NUL bytes"):
-        assert len(RunFolder.open(copy).metrics()) == len(lines)
+        assert len(RunFolder.open(copy).metrics(live=True)) == len(lines)
     for bad in (b'{"kind": "EpochReport", "step": 3}', b"[1]", b"{" * 100_000, b'{"kind": "a"}', b"9" * 10_000, b"\xff"):
-        metrics.write_bytes(bad + b"\n" + b"".join(lines))
-        with pytest.raises(CheckpointError, match=r"metrics\.jsonl:1: not a report.*mv "):
+        metrics.write_bytes(b"".join(lines) + bad + b"\n")
+        with pytest.raises(CheckpointError, match=rf"metrics\.jsonl:{len(lines) + 1}: not a report.*copy the file again"):
             report(copy)
     epoch = json.loads(next(line for line in lines if b"EpochReport" in line))
     for key, value in (("best", 1), ("train_nats", "low"), ("valid", {"perplexity": []}), ("epoch", True)):
-        metrics.write_text(json.dumps({**epoch, key: value}) + "\n")
+        metrics.write_bytes(b"".join(lines) + json.dumps({**epoch, key: value}).encode() + b"\n")
         with pytest.raises(CheckpointError, match=f"EpochReport, key '{key}"):
             report(copy)
 

@@ -14,8 +14,8 @@ from sememekit.config import Record
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.figures import percent
 from sememekit.files import typed
-from sememekit.files.reading import read_object
-from sememekit.files.writing import replace_file, to_json
+from sememekit.files.reading import read_sealed
+from sememekit.files.writing import replace_file, sealed
 from sememekit.measure.intervals import Interval
 from sememekit.runs.published import PublishedRun
 from sememekit.runs.run import OfRun, Run
@@ -51,7 +51,7 @@ def remember(run: Path, measured: Measurement) -> bool:
     same = {"weights", "method", "sources", "gold_sha256"}
     kept = [one for one in _read(run) if one.model_dump(include=same) != measured.model_dump(include=same)]
     try:
-        replace_file(run / FILE, to_json({"measured": [one.model_dump() for one in (*kept, measured)]}))
+        replace_file(run / FILE, sealed({"measured": [one.model_dump() for one in (*kept, measured)]}))
     except OSError:
         return False
     return True
@@ -61,7 +61,7 @@ def _read(run: Path) -> list[Measurement]:
     file, remedy = run / FILE, "remove it, and measure again: sememekit eval RUN --senses GOLD"
     if not file.is_file():
         return []
-    found = read_object(file, lambda why: CheckpointError(f"{why}; {remedy}"))
+    found = read_sealed(file, lambda why: CheckpointError(f"{why}; {remedy}"))
     try:
         return [Measurement(**one) for one in found["measured"]]
     except (KeyError, TypeError, ValueError):

@@ -17,6 +17,7 @@ CONSTRAINTS: dict[str, str] = {
     "names": "sememekit.attack.constraints.lexical:Names",
     "part_of_speech": "sememekit.attack.constraints.lexical:PartOfSpeech",
     "first_senses": "sememekit.attack.constraints.lexical:FirstSenses",
+    "agreement": "sememekit.attack.constraints.lexical:Agreement",
     "opposites": "sememekit.attack.constraints.pairs:Opposites",
     "paraphrases": "sememekit.attack.constraints.pairs:Paraphrases",
     "common_words": "sememekit.attack.constraints.limits:CommonWords",
@@ -31,12 +32,12 @@ CONSTRAINTS: dict[str, str] = {
 
 _LOOSE = ("stop_words", "protected", "part_of_speech", "opposites")
 PRESETS: dict[str, tuple[str, ...]] = {
-    "standard": (*_LOOSE, "names", "first_senses", "common_words", "length"),
+    "standard": (*_LOOSE, "names", "first_senses", "agreement", "common_words", "length"),
     "loose": _LOOSE,
     "none": (),
 }
 """``attack.constraints`` -> the constraints that it adds. ``loose`` has the constraints of published attacks; ``none`` adds
-none, as in the released code; ``standard`` forbids the changes that most often change the meaning of a text."""
+none, as in the released code; ``standard`` also forbids changes that often change the meaning of a text or its grammar."""
 
 Check = Callable[[Rows], NDArray[np.bool_]]
 """A function from (N, P) rows of a space to (N,) booleans: whether the text of each row may be tried."""

@@ -1,5 +1,6 @@
-"""Constraints by lexicons: parts of speech, first senses, names."""
+"""Constraints by lexicons: parts of speech, first senses, inflection, names."""
 
+import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -8,12 +9,13 @@ from typing import Any, Final, final
 from pydantic import Field
 
 from sememekit.attack.constraints import Constraint
-from sememekit.attack.documents import Document
-from sememekit.attack.resources import AttackResources, hashes_of
+from sememekit.attack.documents import ABBREVIATION, Document
+from sememekit.attack.resources import AttackResources, built_in_lines, hashes_of
 from sememekit.attack.space import Space
 from sememekit.sememes import Sense
-from sememekit.sememes.substitutes import Inflections
+from sememekit.sememes.substitutes import ENDINGS, Inflections
 
+_NAMES: Final = frozenset(word for line in built_in_lines("names") for word in line.split())
 _FUNCTION: Final = frozenset({"FuncWord|功能词", "FuncWord", "功能词"})
 
 
@@ -36,6 +38,7 @@ class LexicalConstraint(Constraint):
         self._inflections = Inflections.open(settings.lemmas) if settings.lemmas else None
         self.hashes = hashes_of(self._lexicons, self._inflections)
         self._known: dict[str, tuple[frozenset[Any], ...]] = {}
+        self._endings: dict[str, str] = {}
 
     @abstractmethod
     def facts(self, senses: Sequence[Sense]) -> frozenset[Any]:
@@ -104,12 +107,69 @@ class FirstSenses(LexicalConstraint):
         return frozenset(found)
 
 
+_FAMILIES: Final = {"v": "v", "n": "n", "a": "a", "r": "r", "s": "a", "verb": "v", "noun": "n", "adj": "a", "adv": "r"}
+"""Part of speech of a lexicon in lower case -> its letter in ``ENDINGS``."""
+_VOWEL: Final = re.compile(r"(?!eu|ewe|one|once|uni(?!m|n)|us[aeiu]|ut[ei]|ubi|ur[aei]|ufo)[aeiou]|hour|hono|honest|heir")
+"""Beginning of a word that takes "an" by its first sound, not its first letter: an hour, a union."""
+
+
+@final
+class Agreement(LexicalConstraint):
+    """Require that a substitute has the inflection of the word and fits the article before it (English).
+
+    A form is inflected if it is a lemma of --lemmas or of a lexicon with a regular ending: "stays" cannot replace "wear", nor
+    "longest" "always". After "a" or "an" a substitute begins with the same kind of sound as the word."""
+
+    def facts(self, senses: Sequence[Sense]) -> frozenset[Any]:
+        return frozenset(_FAMILIES.get(sense.part_of_speech.lower(), "") for sense in senses)
+
+    def narrow(self, space: Space) -> Space:
+        space, words = space.filtered(self._agrees), space.document.words
+        found = list(space.substitutes)
+        for number, word in enumerate(words[1:], start=1):
+            article = words[number - 1]
+            if article.field == word.field and article.text.lower() in ("a", "an") and word.text[0].isalpha():
+                vowel = _begins_with_vowel(word.text)
+                found[number] = tuple(other for other in found[number] if _begins_with_vowel(other) == vowel)
+        return space.narrowed(substitutes=tuple(found))
+
+    def _agrees(self, word: str, other: str) -> bool:
+        if not (word.isascii() and other.isascii()) or (mine := self._ending(word)) == (theirs := self._ending(other)):
+            return True
+        shared = [ours & others for ours, others in zip(self.known(word), self.known(other), strict=True) if ours and others]
+        parts = shared[0] if shared else frozenset()  # a noun in -ing is no inflected form: building and edifice
+        return not any(parts & {*ENDINGS[ending], ""} for ending in (mine, theirs) if ending)
+
+    def _ending(self, form: str) -> str:
+        """Return the regular ending of an inflected word; empty for a base form, as far as is known."""
+        if form not in self._endings:
+            self._endings[form] = next(self._found_endings(form.lower()), "")
+        return self._endings[form]
+
+    def _found_endings(self, form: str) -> Iterator[str]:
+        for lemma in self._inflections.lemmas(form) if self._inflections is not None else ():
+            yield Inflections.ending(lemma, form)
+        for ending in ("s", "ed", "ing", "est"):  # in -er are too many nouns
+            base = form.removesuffix(ending)
+            bases = {base, f"{base}e", base[:-1] if base[-1:] == base[-2:-1] else base}
+            bases |= {f"{base[:-1]}y"} if base.endswith("i") else {f"{base[:-2]}y"} if base.endswith("ie") else set()
+            bases |= {base[:-1]} if ending == "s" and base.endswith("e") else set()
+            whole = form.endswith(ending) and not form.endswith("ss") and len(base) > 2
+            if whole and any(one in lexicon.words for one in bases for lexicon in self._lexicons):
+                yield ending
+
+
+def _begins_with_vowel(word: str) -> bool:
+    return _VOWEL.match(word.lower()) is not None
+
+
 @final
 class Names(LexicalConstraint):
     """Forbid names, both as replaced words and as substitutes.
 
-    Three kinds of words are names: words whose first sense of some part of speech is a proper name (sememe ProperName|专),
-    words of an entry of two to four words with such a sense (new york), words with a capital inside a sentence."""
+    Names are words whose first sense of some part of speech is a proper name (sememe ProperName|专), words of an entry of two
+    to four words with such a sense (new york), words with a capital inside a sentence, and abbreviations such as "u.s.". Names
+    in texts without capitals come from a list of our own (given names, family names, places), which is not complete."""
 
     def facts(self, senses: Sequence[Sense]) -> frozenset[bool]:
         proper = [not {"ProperName", "专"}.isdisjoint("|".join(sense.sememes).split("|")) for sense in senses]
@@ -118,10 +178,13 @@ class Names(LexicalConstraint):
 
     def narrow(self, space: Space) -> Space:
         held = {number for place in self._names(space.document) for number in place}
-        space = space.filtered(lambda word, other: not any(self.known(other)))
+        space = space.filtered(lambda word, other: not self._is_name(other))
         return space.narrowed(
             substitutes=tuple(() if number in held else found for number, found in enumerate(space.substitutes))
         )
+
+    def _is_name(self, word: str) -> bool:
+        return any(self.known(word)) or word.lower().removesuffix("'s") in _NAMES or ABBREVIATION.fullmatch(word) is not None
 
     def _names(self, document: Document) -> Iterator[range]:
         """Return the word numbers of each name."""
@@ -129,7 +192,7 @@ class Names(LexicalConstraint):
         for number, word in enumerate(words):
             before = words[number - 1] if number and words[number - 1].field == word.field else None
             inside = before is not None and before.text not in {".", "!", "?", ":", '"', "``", "“", "‘"}
-            if any(self.known(word.text)) or (inside and word.text[0].isupper() and not document.fields[word.field].isupper()):
+            if self._is_name(word.text) or (inside and word.text[0].isupper() and not document.fields[word.field].isupper()):
                 yield range(number, number + 1)
             for end in range(number + 2, min(number + 5, len(words) + 1)):
                 phrase = [one.text for one in words[number:end]]

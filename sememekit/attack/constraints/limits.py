@@ -56,7 +56,8 @@ class MinimumLength(Constraint):
 
 @final
 class CommonWords(Constraint):
-    """Require substitutes among the most frequent words of the victim's training; not checked if its words are unknown."""
+    """Require substitutes among the most frequent words of the victim's training, or of the attacked file if the victim names
+    no words. Not checked, as the report says, if the file has too few words or ``attack.known_words`` is off."""
 
     class Settings(Constraint.Settings):
         most: int = Field(default=10_000, ge=1)
@@ -64,10 +65,20 @@ class CommonWords(Constraint):
 
     settings: Settings
 
+    @property
+    def told(self) -> str:
+        if self.resources.known_words is not None:
+            return ""
+        if self.resources.common_words:
+            return "common words: of the attacked file, since the victim names no words (attribute words)"
+        return "common words not checked: attack.known_words is off, or the victim names no words and the file has too few"
+
     def narrow(self, space: Space) -> Space:
-        if self.resources.known_words is None:
+        known = self.resources.known_words is not None
+        listed = self.resources.frequent_words if known else self.resources.common_words
+        if not listed:
             return space
-        self._words = self._words or frozenset(self.resources.frequent_words[: self.settings.most])
+        self._words = self._words or frozenset(listed[: self.settings.most])
         return space.filtered(lambda word, other: other.lower() in self._words)
 
     _words: frozenset[str] = frozenset()

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from itertools import product
 from pathlib import Path
-from typing import ClassVar, final
+from typing import ClassVar, Final, final
 
 from sememekit.attack.constraints import Constraint
 from sememekit.attack.resources import AttackResources, built_in_lines, named_apart
@@ -55,12 +55,37 @@ def built_in_opposites() -> Pairs:
     return frozenset(frozenset(pair) for left, right in sides for pair in product(left, right) if pair[0] != pair[1])
 
 
+_NEGATING: Final = ("un", "in", "im", "il", "ir", "dis", "non", "non-", "mis", "不", "无", "非", "未")
+"""Prefixes that make an opposite of a word: perfect and imperfect, 完美 and 不完美."""
+_NO_OPPOSITES: Final = frozenset({"inflammable", "invaluable", "unravel", "unloose", "unloosen", "inhabit", "inhabitable"})
+"""Words with such letters before a word of the same meaning."""
+_CLOSED: Final = {word: line for line, words in enumerate(built_in_lines("closed")) for word in words.split()}
+"""A word of a closed class -> the set of words that may replace it."""
+
+
+def are_opposites_by_form(word: str, other: str) -> bool:
+    """Return whether a prefix or suffix makes one lower-case word the opposite of the other: perfect and imperfect, hopeful and
+    hopeless, use and useless, 有效 and 无效."""
+    short, long = sorted((word, other), key=len)
+    if long in _NO_OPPOSITES:
+        return False
+    if long.endswith(short) and long[: -len(short)] in _NEGATING and (len(short) > 2 or not short.isascii()):
+        return True
+    if {word[0], other[0]} == {"有", "无"} and word[1:] == other[1:]:
+        return True
+    return any(
+        "less" in one[2:] and other in (one.replace("less", "ful"), one.replace("less", ""))
+        for one, other in ((word, other), (other, word))
+    )
+
+
 @final
 class Opposites(Constraint):
     """Forbid opposites of the word, which change the meaning of a text, and so its label.
 
     They are frequent among neighbours in word vectors (man and woman, up and down). Pairs come from given lists, from WordNet's
-    antonyms, and from a short list of our own."""
+    antonyms, from prefixes and suffixes, and from a short list of our own. Words of kin, days and times of day replace each
+    other only within a list of equal words: they share all sememes in HowNet, where "father" and "nephew" are both kin."""
 
     class Settings(Constraint.Settings):
         files: tuple[str, ...] = ()
@@ -68,7 +93,7 @@ class Opposites(Constraint):
         wordnet: str = ""
         """Folder of WordNet's data files, whose antonyms count, too; empty for none."""
         built_in: bool = True
-        """Also use the short list that ships with sememekit."""
+        """Also use what ships with sememekit: a short list, prefixes and suffixes, kin and days."""
 
     settings: Settings
 
@@ -86,10 +111,18 @@ class Opposites(Constraint):
     def told(self) -> str:
         given = self.settings.files or self.settings.wordnet
         lists = "with the lists given" if given else "our short list alone, no antonym list was given"
+        lists += "; also opposites by prefix and suffix" if self.settings.built_in else ""
         return f"opposites left out: {len(self._pairs):,} pairs, {lists}"
 
     def narrow(self, space: Space) -> Space:
-        return space.filtered(lambda word, other: frozenset((word.lower(), other.lower())) not in self._pairs)
+        return space.filtered(lambda word, other: self._may_stand(word.lower(), other.lower()))
+
+    def _may_stand(self, word: str, other: str) -> bool:
+        if frozenset((word, other)) in self._pairs:
+            return False
+        return not self.settings.built_in or (
+            _CLOSED.get(word) == _CLOSED.get(other) and not are_opposites_by_form(word, other)
+        )
 
 
 @final

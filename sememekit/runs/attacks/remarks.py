@@ -21,6 +21,8 @@ def notes(plan: AttackPlan, named: NamedVictim, told: Iterable[str]) -> Iterator
     if "part_of_speech" in names and (unchecked := _part_of_speech(plan)):
         yield unchecked
     yield from told
+    if named.assumed:
+        yield named.assumed
     if named.victim.words is None and plan.attack.known_words:
         yield "known-words filter off: the victim names no words (attribute words), so substitutes may be new to it"
     elif not plan.attack.known_words:

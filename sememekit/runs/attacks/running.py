@@ -35,6 +35,7 @@ from sememekit.runs.attacks.victims import LatticeCutter, NamedVictim
 from sememekit.runs.uncut import UNCUT_SHARE
 
 ASKED_AGAIN = 3  # finished examples on which a resumed attack queries the victim again, to see that it is the same
+LEAST_WORDS = 1000  # distinct words of a file that stand for the words of a victim that names none
 IN_COMPANY = 8  # texts on which the victim is queried singly and as a batch before an attack
 
 
@@ -76,6 +77,7 @@ class AttackParts(NamedTuple):
             "constraints": named_apart(dict.fromkeys(pair for part in self.engine.constraints for pair in part.hashes.items())),
             "segmentation": self.named.cut_by,
             **({"unread": list(self.unread)} if self.unread[0] else {}),
+            **({} if self.resources.known_words is not None else {"common_words": len(self.resources.common_words)}),
             **({"segmentation_weights": cut.weights} if isinstance(cut := self.named.cut, LatticeCutter) else {}),
             "language_model": self.nats.identity if self.nats is not None else {},
             "sememekit": __version__,
@@ -104,7 +106,8 @@ def attack_parts(
     victim = named.victim
     frequent = frequent_words(words_of(examples, named.cut) if victim.words is None else victim.words)
     known = frozenset(victim.words) if plan.attack.known_words and victim.words is not None else None
-    resources = AttackResources(known, frequent, data.fields, nats)
+    common = frequent if victim.words is None and plan.attack.known_words and len(frequent) >= LEAST_WORDS else ()
+    resources = AttackResources(known, frequent, data.fields, nats, common)
     candidates = plan.candidates.build(resources)
     substitutes = candidates.table(words)
     resources = replace(resources, words=frozenset(words).union(*substitutes.values()))
@@ -269,6 +272,11 @@ def refuse_no_result(report: AttackReport, results: Sequence[ExampleResult], *, 
         if typed and any(result.broken for result in asked):
             see += f"; repair the victim, then: {report.resume_command}"
         raise DataError(f"the attack on {report.victim} ended in an error on every example: {asked[0].reason}{see}")
+    if not report.rates.attackable and (broken := Counter(result.reason for result in results if result.broken)):
+        [(reason, _)] = broken.most_common(1)
+        told = f"an error on {broken.total():,} of {len(results):,} examples and had nothing to try on the others"
+        again = f"; repair the victim, then: {report.resume_command}" if typed else ""
+        raise DataError(f"the attack on {report.victim} ended in {told} (most frequent: {reason}){see}{again}")
     if report.rates.untried and not report.rates.attackable:
         why = min(report.reasons, key=lambda reason: reason.startswith(("skipped: classified wrongly", "error")))
         usual = "give candidates in the language of the texts (--source, --vectors), or looser --constraints"

@@ -5,17 +5,22 @@ A run can also be the segmenter of an attack: a lattice model that finds words, 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
-from sememekit.attack import Cutter, Victim
+import numpy as np
+
+from sememekit.attack import Cutter, Example, Victim
+from sememekit.attack.examples import NO_LABEL
 from sememekit.attack.plan import RunningSettings
 from sememekit.attack.resources import hashes_of
 from sememekit.config import imported, is_own
 from sememekit.corpora.examples import ExampleSet, recorded_set
 from sememekit.data.segmenters import segmenter_for
 from sememekit.errors import ConfigError
-from sememekit.runs.attacks.adapters import Adapted, Reads, adapted, is_pickle, model_folder, pickled
+from sememekit.figures import percent
+from sememekit.runs.attacks.adapters import Adapted, Predict, Reads, adapted, is_pickle, model_folder, pickled
 from sememekit.runs.classifier import Classifier, load_classifier
 from sememekit.runs.extend import with_open_vocabulary
 from sememekit.runs.lattices import LatticeReader, open_reader, segment_lines
@@ -25,6 +30,8 @@ from sememekit.sememes.substitutes import Inflections
 from sememekit.tasks.base import LabelPredictor, check_declares
 from sememekit.text.huggingface import PREFIX
 
+_TRIED: Final = 200  # texts on which the order of labels is tried
+_FEW_LABELS: Final = 6
 CUTS_WORDS: Final = ("characters", "fmm", "jieba")
 """Segmenters whose words add up to the text. English tokenizers change the text, and SentencePiece cuts below words."""
 
@@ -83,6 +90,7 @@ class NamedVictim(NamedTuple):
     reads: Reads | None = None  # fields -> number of characters that it reads of each; None if unknown
     # makes the victim from a run that knows more words; None for a victim that is no run
     larger: "Callable[[Callable[[Run], Run]], NamedVictim] | None" = None
+    assumed: str = ""  # a note on labels that were taken from the data
 
     def with_more_words(self, words: Iterable[str], lexicons: Sequence[Lexicon], settings: RunningSettings) -> "NamedVictim":
         """Return the victim extended by the words that only the lexicons of ``open_vocabulary`` know. Raises ConfigError: the
@@ -110,13 +118,15 @@ def open_victim(
     which: Which = "best",
     device: str = "auto",
     logits: bool = False,
+    examples: Callable[[], Sequence[Example]] | None = None,
 ) -> NamedVictim:
     """Open a victim: a run folder; ``hf:PATH``, a sequence classifier of transformers; ``module:name``, where the module may
     lie in the working folder; or a file of joblib or pickle, which must be trusted.
 
     A module names a function, or an object that ``adapters.adapted`` takes. Its attribute ``labels`` may have the label names,
     and ``words`` the words that it knows, most frequent first. ``settings`` say what segments its texts; ``logits``: its
-    outputs are logits. Raises ConfigError: no such victim, no labels, a run that classifies no texts, or an option for
+    outputs are logits; ``examples`` returns the attacked ones, whose labels name the columns of a victim that names none, as
+    ``ordered_labels`` has them. Raises ConfigError: no such victim, no labels, a run that classifies no texts, or an option for
     something that the victim declares. Raises CheckpointError: no run, or a torn run."""
     found: Adapted | None = None
     if name.startswith(PREFIX):
@@ -128,7 +138,7 @@ def open_victim(
     if logits and (found is None or found.kind != "function"):
         raise ConfigError(f"--logits: the victim {name} gives probabilities; leave --logits out")
     if found is not None:
-        return wrap(found, tuple(labels), settings, name=name, logits=logits)
+        return wrap(found, tuple(labels), settings, name=name, logits=logits, examples=examples)
     return run_victim(name, partial(Run.open, name, which=which, device=device), labels, settings)
 
 
@@ -194,15 +204,20 @@ def wrap(
     name: str,
     logits: bool = False,
     remedy: str = "--labels negative,positive",
+    examples: Callable[[], Sequence[Example]] | None = None,
 ) -> NamedVictim:
-    """Wrap a function as a victim, with ``labels`` in place of its own; ``remedy`` tells the user how to name them. Raises
-    ConfigError: fewer than two labels, labels or words that are no strings, or a segmenter that changes text."""
+    """Wrap a function as a victim, with ``labels`` in place of its own; ``remedy`` tells the user how to name them, and
+    ``examples`` are as in ``open_victim``. Raises ConfigError: fewer than two labels, labels or words that are no strings, or a
+    segmenter that changes text."""
     names, own = (_strings(labels or found.labels, name, "labels"), _strings(found.labels, name, "labels"))
     if names != own and sorted(names) == sorted(own):
         raise ConfigError(
             f"victim {name!r}: its columns are {', '.join(own)} in this order, given {', '.join(names)}; leave "
             f"{remedy.split()[0].partition('=')[0]} out"
         )
+    assumed = ""
+    if not names and examples is not None:
+        names, assumed = ordered_labels(found.predict, examples(), name)
     if len(set(names)) < 2:
         raise ConfigError(f"victim {name!r}: name its labels in the order of its columns, as in {remedy}")
     known = None if found.words is None else _strings(found.words, name, "words")
@@ -212,7 +227,48 @@ def wrap(
     if known is None:
         identity["words"] = "none"
     identity |= {"logits": True} if logits else {}
-    return NamedVictim(victim, identity, None, cut, cut_by, own_labels=sorted(names) == sorted(own), reads=found.reads)
+    declared = sorted(names) == sorted(own)
+    return NamedVictim(victim, identity, None, cut, cut_by, own_labels=declared, reads=found.reads, assumed=assumed)
+
+
+def ordered_labels(predict: Predict, examples: Sequence[Example], name: str) -> tuple[tuple[str, ...], str]:
+    """Return the sorted labels of the data as names of the victim's columns, and a note that says so.
+
+    Raises ConfigError: the victim has another number of columns, raises an exception, or is right more often on the first
+    texts with the labels in another order (all orders of up to 6 labels are tried, and exchanges of two of more)."""
+    found = {example.label for example in examples} - {NO_LABEL}
+    labels = sorted(found, key=lambda label: (int(label) if label.isdecimal() else -1, label))
+    tried = [example for example in examples if example.label in found][:_TRIED]
+    try:
+        answer: Any = predict([one.fields[0] if len(one.fields) == 1 else one.fields for one in tried])
+        array = np.asarray(answer.detach().cpu() if callable(getattr(answer, "detach", None)) else answer)
+    except Exception as error:
+        raise ConfigError(f"victim {name!r} raised {type(error).__name__}: {error}") from error
+    if array.ndim != 2 or len(array) != len(tried):
+        raise ConfigError(
+            f"victim {name!r} must give an array of shape {(len(tried), len(labels))} for {len(tried):,} texts, and gave "
+            f"{array.shape}"
+        )
+    if array.shape[1] != len(labels) or len(labels) < 2:
+        raise ConfigError(
+            f"victim {name!r}: name its labels in the order of its columns, as in --labels negative,positive; it "
+            f"gives {array.shape[1]} columns, and the data have {len(labels)} labels: {', '.join(labels[:10])}"
+        )
+    counts = np.zeros((len(labels), len(labels)), dtype=np.int64)  # true label, column
+    np.add.at(counts, ([labels.index(one.label) for one in tried], array.argmax(axis=1)), 1)
+    columns = list(range(len(labels)))
+    swaps = ([*columns[:i], j, *columns[i + 1 : j], i, *columns[j + 1 :]] for i, j in combinations(columns, 2))
+    orders = permutations(columns) if len(labels) <= _FEW_LABELS else swaps  # place: column, value: its label
+    right, best = int(counts.trace()), max(orders, key=lambda order: counts[list(order), columns].sum())
+    better = int(counts[list(best), columns].sum())
+    if better > right:
+        raise ConfigError(
+            f"victim {name!r}: in the order {','.join(labels)} of the data it is right on {percent(right / len(tried))} of "
+            f"{len(tried):,} texts, and on {percent(better / len(tried))} in another; name its columns in their order, which "
+            f"seems to be: --labels {','.join(labels[column] for column in best)}"
+        )
+    told = f"labels of the columns: {', '.join(labels)}, taken from the data and sorted; in this order the victim is right on"
+    return tuple(labels), f"{told} {percent(right / len(tried))} of {len(tried):,} texts, and in no other order on more"
 
 
 def is_function(name: str) -> bool:
