@@ -77,6 +77,7 @@ def toured(tmp_path_factory: pytest.TempPathFactory, program: Path) -> Path:
     return quickstart(tmp_path_factory.mktemp("toured"), program)
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", [page for page in WITH_BLOCKS if page in FAST])
 def test_the_blocks_of_a_first_page_run_as_printed(page: str, small: Path, program: Path, tmp_path: Path) -> None:
     failed = run_page(page, tmp_path, small, program, small=True)
