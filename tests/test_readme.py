@@ -1,12 +1,8 @@
-"""The script of docs/training.md runs as printed; the README is short, names every command, and its links lead somewhere."""
+"""The README is short, names every command, and the links of all pages lead somewhere."""
 
 from __future__ import annotations
 
-import os
-import random
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +11,6 @@ import sememekit
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-TRAINING = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
 PAGES = (
     "README.md",
     "README.zh.md",
@@ -23,54 +18,6 @@ PAGES = (
     *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")),
 )
 FLAGS = ROOT / "tests" / "commands" / "flags.txt"
-
-
-def chain() -> str:
-    found = re.search(r"<!-- chain:.*?-->\n```sh\n(.*?)```", TRAINING, re.DOTALL)
-    assert found, "docs/training.md has lost its script"
-    return found[1]
-
-
-def small_text() -> str:
-    """Made-up news, so regular that a small model learns something from it."""
-    generator = random.Random(1)
-    groups = (
-        ["记者", "工人", "农民", "学生", "老师"],
-        ["买", "卖", "吃", "看", "喜欢"],
-        ["苹果", "水果", "电影", "报纸", "米"],
-        ["北京", "上海", "中国", "美国"],
-    )
-    lines = []
-    for _ in range(500):
-        person, verb, thing, place = (generator.choice(group) for group in groups)
-        lines.append(f"{place} 的 {person} 今天 {verb} {thing} 。")
-    return "\n".join(lines) + "\n"
-
-
-def test_the_chain_runs_as_printed(tmp_path: Path) -> None:
-    (tmp_path / "chain.sh").write_text(chain(), encoding="utf-8")
-    (tmp_path / "news.txt").write_text(small_text(), encoding="utf-8")
-    environment = {
-        **os.environ,
-        "SIZE": "16",
-        "EPOCHS": "2",
-        "OMP_NUM_THREADS": "1",
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    }
-    done = subprocess.run(
-        ["bash", "chain.sh", "news.txt", "北京 的 记者 今天"],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    perplexities = dict(line.split("\t") for line in done.stdout.splitlines() if line.startswith(("softmax\t", "sdlm\t")))
-    assert set(perplexities) == {"softmax", "sdlm"}
-    assert all(1.0 < float(value) < 30.0 for value in perplexities.values()), perplexities
-    page = (tmp_path / "why.html").read_text(encoding="utf-8")
-    assert "北京" in page
 
 
 def test_the_readme_is_short_and_names_every_command() -> None:
@@ -99,14 +46,6 @@ def test_the_index_names_every_page() -> None:
     linked = set(re.findall(r"\]\(((?:tutorials/|papers/)?[a-z-]+\.md)\)", (ROOT / "docs" / "index.md").read_text("utf-8")))
     pages = [path for folder in ("", "tutorials", "papers") for path in (ROOT / "docs" / folder).glob("*.md")]
     assert linked == {path.relative_to(ROOT / "docs").as_posix() for path in pages} - {"index.md"}
-
-
-def test_the_chinese_readme_has_lines_that_a_test_runs() -> None:
-    chinese = (ROOT / "README.zh.md").read_text(encoding="utf-8")
-    run = "".join((ROOT / page).read_text(encoding="utf-8") for page in PAGES if page != "README.zh.md")
-    lines = [line for block in re.findall(r"```(?:sh|python)\n(.*?)```", chinese, re.DOTALL) for line in block.splitlines()]
-    assert len(lines) > 8
-    assert not [line for line in lines if line.partition("  #")[0] not in run]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if "results" not in page])

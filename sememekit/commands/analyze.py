@@ -8,7 +8,7 @@ from sememekit.commands._options import argument, choose, option
 from sememekit.commands._printing import check_outputs, give_out
 from sememekit.commands._progress import progress_bars
 
-EXAMPLES = ("sememekit analyze runs/softmax runs/mos --html analysis.html", "sememekit analyze runs/nli")
+EXAMPLES = ("sememekit analyze quickstart/softmax quickstart/sdlm --html analysis.html", "sememekit analyze runs/nli")
 
 
 def command(

@@ -12,9 +12,9 @@ from sememekit.commands._progress import progress_bars
 MarksName = Literal["found", "given"]
 
 EXAMPLES = (
-    "sememekit eval runs/sdlm --split valid --json",
-    "sememekit eval runs/sdlm --senses gold.tsv",
-    "sememekit eval runs/sdlm --explanations --html scores.html",
+    "sememekit eval quickstart/sdlm --split valid --json",
+    "sememekit eval quickstart/sdlm --senses gold.tsv",
+    "sememekit eval quickstart/sdlm --explanations --html scores.html",
 )
 
 

@@ -13,10 +13,10 @@ from sememekit.errors import ConfigError
 from sememekit.files import check_output, typed, write_output
 
 EXAMPLES = (
-    "sememekit evaluate-ppl runs/sdlm --by senses",
-    "sememekit evaluate-ppl runs/softmax runs/sdlm --by senses --by sememes",
-    "sememekit evaluate-ppl runs/sdlm --overlay overlay.txt",
-    "sememekit evaluate-ppl runs/sdlm --cache --tune",
+    "sememekit evaluate-ppl quickstart/sdlm --by senses",
+    "sememekit evaluate-ppl quickstart/softmax quickstart/sdlm --by senses --by sememes",
+    "sememekit evaluate-ppl quickstart/sdlm --overlay overlay.txt",
+    "sememekit evaluate-ppl quickstart/sdlm --cache --tune",
     "sememekit evaluate-ppl runs/mos --dynamic --set dynamic.preset=mos-ptb",
 )
 

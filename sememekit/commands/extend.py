@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from sememekit.runs.extend import ExtendReport
 
 EXAMPLES = (
-    "sememekit extend runs/sdlm --words new.tsv --out runs/sdlm-more",
-    "sememekit extend runs/sdlm --against runs/sdlm-more --data data/more",
+    "sememekit extend quickstart/sdlm --words new.tsv --out runs/more",
+    "sememekit extend quickstart/sdlm --against runs/more --data data/more",
 )
 
 

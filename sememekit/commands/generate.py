@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sememekit.runs.run import Run as LoadedRun
 
 EXAMPLES = (
-    'sememekit generate runs/sdlm "去年 美国" --num-tokens 30 --seed 1',
+    'sememekit generate quickstart/sdlm "去年 美国" --num-tokens 30 --seed 1',
     "sememekit generate runs/headlines --input articles.txt --json",
 )
 

@@ -25,8 +25,8 @@ EXAMPLES = (
     "sememekit lookup --source hownet:hownet.txt --source open --dump merged.tsv",
     "sememekit lookup --source open --diff table:merged.tsv",
     "sememekit lookup --check",
-    "sememekit lookup 工人 --graph runs/sdlm",
-    'sememekit lookup --change 工人 "+人" --graph runs/sdlm',
+    "sememekit lookup 政府 --graph quickstart/sdlm",
+    'sememekit lookup --change 政府 "+国家" --graph quickstart/sdlm',
 )
 
 NO_OPTIONS = {"--out": "is no option of lookup: --change writes the file of --overlay, and --dump its own"}

@@ -11,9 +11,9 @@ from sememekit.errors import ConfigError
 from sememekit.files import CARD, check_output, typed, write_output
 
 EXAMPLES = (
-    "sememekit push runs/sdlm to-share",
-    "sememekit push runs/sdlm hf://owner/name",
-    "sememekit push runs/sdlm --card README.md",
+    "sememekit push quickstart/sdlm to-share",
+    "sememekit push quickstart/sdlm hf://owner/name",
+    "sememekit push quickstart/sdlm --card README.md",
 )
 
 

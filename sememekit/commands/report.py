@@ -6,7 +6,7 @@ from typing import Annotated
 from sememekit.commands._options import Figure, Json, Quiet, Run, option
 from sememekit.commands._printing import print_fields, print_json, remark
 
-EXAMPLES = ("sememekit report runs/words --html words.html",)
+EXAMPLES = ("sememekit report quickstart/sdlm --html curves.html",)
 
 
 def command(

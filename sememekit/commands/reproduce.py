@@ -35,7 +35,10 @@ DEFAULT_OUT = Path("reproduced")
 
 @command.command("list", epilog=example("sememekit reproduce list", "sememekit reproduce list sdlm"))
 def list_all(word: Word = None, json: Json = False) -> None:
-    """List all claims, with the printed values and whether there is a small protocol; with a WORD only its claims."""
+    """List all claims, with the printed values and whether there is a small protocol; with a WORD only its claims.
+
+    'reproduce show CLAIM' names the corpora that a claim needs below --root. docs/results/tables.md leads from each table of a
+    paper to its claims."""
     from sememekit.claims.verdict import judge
     from sememekit.reports.ledger import ledger
 
@@ -60,12 +63,13 @@ def show(
     seeds: Seeds = None,
     tiny: Tiny = False,
 ) -> None:
-    """Print the commands of a claim as a shell script, without running them."""
+    """Print the commands of a claim as a shell script, without running them; its head names the files needed below --root."""
     from sememekit.claims.chain import shell_script
-    from sememekit.jobs.reproduce import timings_for, trials_of
+    from sememekit.jobs.reproduce import corpora_in, timings_for, trials_of
 
     trials = trials_of([claim], out, root, seeds, tiny, must_exist=False)
-    say(shell_script(trials, timings_for([claim], out, root, tiny)), end="")
+    script = shell_script(trials, timings_for([claim], out, root, tiny))
+    say("".join(f"# needs {path}\n" for path in corpora_in(script, root)) + script, end="")
 
 
 @command.command("run", epilog=example("sememekit reproduce run sdlm-below-softmax --root CORPORA"))

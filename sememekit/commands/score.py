@@ -8,9 +8,9 @@ from sememekit.commands._options import Device, Errors, Json, Overlay, Run, Whic
 from sememekit.commands._printing import print_json, remark, say
 
 EXAMPLES = (
-    "echo 去年 美国 贸易 逆差 | sememekit score runs/sdlm",
-    "sememekit score runs/sdlm words.txt --json",
-    "sememekit score runs/sdlm words.txt --overlay overlay.txt",
+    "echo 去年 美国 贸易 逆差 | sememekit score quickstart/sdlm",
+    "sememekit score quickstart/sdlm quickstart/text/gold.txt --json",
+    "sememekit score quickstart/sdlm quickstart/text/gold.txt --overlay overlay.txt",
 )
 
 COLUMNS = ("sentence", "position", "token", "nats", "read_as")

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from sememekit.text.reading import FaultCounter
     from sememekit.text.segmenters import Segmenter as SegmenterClass
 
-EXAMPLES = ("echo 去年美国贸易逆差 | sememekit segment", "sememekit segment news.txt --model runs/lattice --decode posterior")
+EXAMPLES = (
+    "echo 去年美国贸易逆差 | sememekit segment",
+    "sememekit segment quickstart/text/characters/valid.txt --model quickstart/lattice --decode posterior",
+)
 
 
 def command(

@@ -13,7 +13,10 @@ from sememekit.commands._printing import say
 if TYPE_CHECKING:
     from sememekit.analysis.senses.tagging import TaggedToken
 
-EXAMPLES = ("echo 我 吃 苹果 | sememekit tag runs/sdlm", "sememekit tag runs/sdlm text.txt --words 打,包袱 --format conllu")
+EXAMPLES = (
+    "echo 我 吃 苹果 | sememekit tag quickstart/sdlm",
+    "sememekit tag quickstart/sdlm quickstart/text/gold.txt --words 的,经济 --format conllu",
+)
 
 COLUMNS = ("sentence", "position", "token", "nats", "sense", "probability", "sememes", "senses")
 

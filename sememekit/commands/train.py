@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from sememekit.training import Report
 
 EXAMPLES = (
-    "sememekit train --data data/pd --out runs/softmax --set schedule.epochs=10",
+    "sememekit train --recipe quickstart/softmax --out runs/softmax --set schedule.epochs=1",
     "sememekit train --decoder sdlm --data data/pd --graph pd.graph --out runs/sdlm",
     "sememekit train --task nli --encoder bilstm --data data/snli --out runs/nli",
     "sememekit train --task headline --data data/headlines --out runs/headlines",
-    "sememekit train --out runs/sdlm --resume",
+    "sememekit train --out runs/softmax --resume",
     "sememekit train --data data/pd --out runs/three --seeds 1,2,3",
     "sememekit train --from runs/sdlm --recipe mixture/finetune --out runs/tuned",
 )

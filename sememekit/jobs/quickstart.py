@@ -202,7 +202,7 @@ def _go_on(
         page=str(out / PAGE),
         seconds=time.perf_counter() - began,
         cpu_seconds=cpu_seconds,
-        next_commands=_next_commands(out, contexts, lattice is not None),
+        next_commands=_next_commands(out, contexts, "" if lattice is None else "".join(lattice.sentences[0].viterbi)),
     )
     replace_file(out / PAGE, report_page(finished).encode())
     # the last: with it all is done
@@ -314,10 +314,11 @@ def _lattice(out: Path, trained: Trained, *, own: bool, device: str, progress: P
     )
 
 
-def _next_commands(out: Path, contexts: Sequence[str], lattice: bool) -> tuple[str, ...]:
+def _next_commands(out: Path, contexts: Sequence[str], raw: str) -> tuple[str, ...]:
+    """Return what to type next; ``raw`` is a text that the lattice model segments, empty if there is no such model."""
     sdlm = typed(out / "sdlm")
     explain = (f'sememekit explain {sdlm} "{contexts[0]}" --html why.html',) if contexts else ()
-    segment = (f"echo 上海市体育局召开会议 | sememekit segment --model {typed(out / 'lattice')}",) if lattice else ()
+    segment = (f"echo {typed(raw)} | sememekit segment --model {typed(out / 'lattice')}",) if raw else ()
     train = ("sememekit", "train", "--recipe", "quickstart/sdlm", "--data", out / "data", "--graph", out / "data.graph")
     mine = typed(*train, "--out", out / "mine", "--set", "decoder.num_bases=5")
     return (f"sememekit serve {sdlm}", *explain, f"sememekit evaluate-ppl {sdlm} --by senses", *segment, mine)

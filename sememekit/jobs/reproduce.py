@@ -1,6 +1,7 @@
 """Test claims of papers at a small size: the needed runs, and the verdicts."""
 
 import os
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -100,6 +101,11 @@ def timings_for(names: Sequence[str], out: Path, root: Path | None, tiny: bool) 
     chosen = [_claim(name, claims) for name in names if not tiny]
     timings = (timing for file, claim in chosen for timing in timings_of(file, claim, out, corpora))
     return list({timing.name: timing for timing in timings}.values())
+
+
+def corpora_in(script: str, root: Path | None) -> list[str]:
+    """Return the files and folders of corpora that a script of ``reproduce show`` names, in their order."""
+    return list(dict.fromkeys(re.findall(re.escape(str(_corpora(root).absolute())) + r"/[^\s':]+", script)))
 
 
 def _corpora(root: Path | None) -> Path:

@@ -53,7 +53,7 @@ def _written(report: WrittenMetrics) -> Parts:
 
 def _scores(scores: Scores, title: str) -> Table:
     rows = ((one.name, *_per_cent(one.value, one.low, one.high)) for one in scores.values)
-    return Table(("", "score", "from", "to"), rows, title, numbers=1)
+    return Table(("", "score", "95 % from", "to"), rows, title, numbers=1)
 
 
 def _per_cent(*shares: float | None) -> list[str]:
@@ -71,7 +71,7 @@ def _baseline(report: BaselineReport) -> Parts:
 def _texts(report: ComparisonReport) -> Parts:
     rows = [(row.name, *_per_cent(row.first, row.second, *row.difference.model_dump().values())) for row in report.differences]
     title = f"{report.first} minus {report.second}, {report.examples:,} texts, in per cent"
-    yield Table(("", "first", "second", "difference", "from", "to"), rows, title, numbers=1)
+    yield Table(("", "first", "second", "difference", "95 % from", "to"), rows, title, numbers=1)
     yield report.signature
 
 

@@ -82,7 +82,7 @@ def _comparison(report: PerplexityComparison, names: Sequence[str]) -> Parts:
     heads = list(names) or [str(number) for number in range(1, len(models) + 1)]
     yield from (f"{head}: {model}" for head, model in zip(heads, models, strict=True))
     columns = ["words", "tokens", "share", *heads]
-    columns += [name for head in heads[1:] for name in (f"{head} - {heads[0]}", "in %", "from", "to")]
+    columns += [name for head in heads[1:] for name in (f"{head} - {heads[0]}", "in %", "95 % from", "to")]
     rows = {row.name: (row.name, row.tokens, percent(row.share), *row.perplexities, *_changes(row)) for row in report.rows}
     yield Table(columns, rows.values(), f"Perplexity on {report.split}", numbers=1)
     drawn = f"{report.resamples:,} paired draws of {report.units:,} {report.unit}"

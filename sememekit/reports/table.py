@@ -28,6 +28,8 @@ _ESCAPES: Final = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "–": "--",
+    "−": "$-$",
 }
 
 ReportType = TypeVar("ReportType")

@@ -294,8 +294,13 @@ class Run:
         return autocast(self.device, self.settings.dtype)
 
     def data(self, given: Path | str | None = None) -> PreparedData:
-        """The prepared data of its training, or the ``given`` data; DataError if they are absent or have another vocabulary."""
+        """The prepared data of its training, or the ``given`` data; DataError if they are absent or have another vocabulary.
+
+        A relative path of the training is looked for in the working folder, then in each folder above the run."""
         folder = Path(given if given is not None else self.plan.data.path)
+        if given is None and not folder.is_dir():
+            beside = (parent / folder for parent in self.path.resolve().parents)
+            folder = next((one for one in beside if one.is_dir()), folder)
         if given is None and not folder.is_dir():
             raise DataError(f"{self.path} was trained on {folder}, which is not there; say where it is with --data DIR")
         prepared = PreparedData.open(folder)

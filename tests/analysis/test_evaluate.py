@@ -282,6 +282,22 @@ def test_data_that_went_away_are_asked_for(softmax: Path, tmp_path: Path) -> Non
         evaluate_ppl(tmp_path / "run", device="cpu")
 
 
+def test_relative_data_are_found_above_a_run_that_is_opened_from_another_folder(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, elsewhere = tmp_path / "study", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    shutil.copytree(place.data.folder, study / "data")
+    monkeypatch.chdir(study)
+    train(place.table(data__path="data", schedule__epochs=1), Path("runs/one"))
+    monkeypatch.chdir(elsewhere)
+    found = evaluate_ppl(Path("../study/runs/one"), device="cpu")
+    assert Path(found.data).samefile(study / "data")
+    (study / "data").rename(study / "renamed")
+    with pytest.raises(DataError, match=r"was trained on data, which is not there"):
+        evaluate_ppl(Path("../study/runs/one"), device="cpu")
+
+
 def test_what_cannot_be_asked_is_said(softmax: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no split 'dev'; name another one \(--split\): train, valid, test"):
         evaluate_ppl(softmax, split="dev", device="cpu")

@@ -228,7 +228,7 @@ def test_the_job_in_little_has_every_part_of_its_report(tmp_path: Path, month: P
     assert min(report.cpu_seconds.values()) > 0
     assert report.cpu_seconds["text and graph"] + report.cpu_seconds["results"] < spent
     assert 0 < report.seconds <= seconds
-    assert report.next_commands == _next_commands(out, CONTEXTS, lattice=True)
+    assert report.next_commands == _next_commands(out, CONTEXTS, "上海市体育局召开会议")
     assert (out / "report.html").read_text(encoding="utf-8") == "a page"
     (out / "report.html").unlink()
     assert quickstart(out, share=0.5, month=month, overrides=overrides) == report.model_copy(update={"already_done": True})
@@ -236,16 +236,16 @@ def test_the_job_in_little_has_every_part_of_its_report(tmp_path: Path, month: P
 
 
 def test_what_to_type_next_depends_on_what_there_is() -> None:
-    first, *rest = commands = _next_commands(Path("my out"), ["今天 在"], lattice=True)
+    first, *rest = commands = _next_commands(Path("my out"), ["今天 在"], "我的小说")
     assert first == "sememekit serve 'my out/sdlm'"
     assert rest == [
         "sememekit explain 'my out/sdlm' \"今天 在\" --html why.html",
         "sememekit evaluate-ppl 'my out/sdlm' --by senses",
-        "echo 上海市体育局召开会议 | sememekit segment --model 'my out/lattice'",
+        "echo '我的小说' | sememekit segment --model 'my out/lattice'",
         "sememekit train --recipe quickstart/sdlm --data 'my out/data' --graph 'my out/data.graph' --out 'my out/mine' "
         "--set decoder.num_bases=5",
     ]
-    assert _next_commands(Path("my out"), [], lattice=False) == (first, commands[2], commands[4])
+    assert _next_commands(Path("my out"), [], "") == (first, commands[2], commands[4])
 
 
 @pytest.mark.slow

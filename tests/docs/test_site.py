@@ -280,6 +280,30 @@ def test_search_answers_where_the_site_is_opened_as_files(site: Path, tmp_path: 
     assert any(title in one for one in told), told
 
 
+ASKED = {
+    "LaTeX": "evaluation.html",
+    "confidence interval": "evaluation.html",
+    "REST API": "workbench.html",
+    "pretrained model": "huggingface.html",
+    "which meaning of a word": "senses.html",
+    "licence of HowNet": "lexicons.html",
+}
+"""What people type into the search -> the page with the answer."""
+
+
+@pytest.mark.slow
+def test_a_heading_of_the_index_has_what_people_search(site: Path) -> None:
+    """The search ranks headings with all its words first."""
+    entries = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    for asked, page in ASKED.items():
+        found = {
+            entry["location"].partition("#")[0]
+            for entry in entries
+            if all(re.search(rf"\b{word}", entry["title"], re.IGNORECASE) for word in asked.split())
+        }
+        assert page in found, f"{asked}: {found}"
+
+
 @pytest.mark.slow
 def test_a_link_that_leads_nowhere_ends_the_build(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
