@@ -4,15 +4,18 @@
 
 Words of Chinese characters are drawn; with --vectors only words with a vector. The sememes of all senses of a word count;
 sememes of fewer than five words are left out, as in Jin et al. 2018. MAP is the mean average precision of the ranking of all
-sememes, F1 is over the suggested sememes. Prints one JSON object: scores over all words, by the number of characters, and
-with vectors by the place of the word in their order, which is by falling frequency in runs and in most files."""
+sememes, F1 is over the suggested sememes. Equal scores count as their expectation over all orders. Two baselines: the most
+frequent sememes of words of this length, and the sememes of the words with the largest share of common characters (Jaccard).
+"then frequency": frequency orders equal scores, as in `lookup --suggest`. Prints one JSON object: scores over all words, by the
+number of characters, and with vectors by the place of the word in their order, which is by falling frequency in runs and in
+most files."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sememekit.analysis.suggestions import vectors_at
+from sememekit.measure.ties import average_precision
 from sememekit.sememes.suggesting import KEPT, Scores, Suggester, sememes_by_word
 from sememekit.text.vectors import WordVectors
 
@@ -35,14 +39,30 @@ def measure(num_words: int, source: str, vectors: WordVectors | None, seed: int)
         raise SystemExit(f"--words {num_words:,}: the lexicon has {len(pool):,} such words; give fewer")
     held = [pool[place] for place in np.random.default_rng(seed).choice(len(pool), num_words, replace=False).tolist()]
     suggester = Suggester(kept, held, vectors)
-    ways = {"characters (SPWCF)": suggester.by_characters, "parts": suggester.by_parts}
-    if vectors is not None:
-        ways |= {"neighbours (SPWE)": suggester.by_neighbours, "ensemble": suggester.scores}
     number = {name: place for place, name in enumerate(suggester.names)}
-    values = {
-        name: np.array([precision_and_f1(way(word), [number[one] for one in kept[word]]) for word in held])
-        for name, way in ways.items()
+    nearest = nearest_words({word: [number[one] for one in names] for word, names in kept.items() if word not in {*held}})
+    ways: dict[str, Callable[[str], Scores]] = {
+        "frequency": suggester.by_frequency,
+        "nearest words, then frequency": lambda word: nearest(word, len(number)),
+        "characters (SPWCF)": suggester.by_characters,
+        "characters (SPWCF), then frequency": suggester.by_characters,
+        "parts": suggester.by_parts,
+        "parts, then frequency": suggester.by_parts,
     }
+    if vectors is not None:
+        ways |= {"neighbours (SPWE)": suggester.by_neighbours, "neighbours (SPWE), then frequency": suggester.by_neighbours}
+        ways |= {"ensemble": suggester.ensemble, "ensemble, then frequency": suggester.ensemble}
+    values = {}
+    for name, way in ways.items():
+        rows_of_way = []
+        for word in held:
+            scores, gold = way(word), [number[one] for one in kept[word]]
+            ranking, suggested = scores, scores
+            if name.endswith("then frequency"):
+                ranking = suggester.ranking(word, scores)
+                suggested = scores if scores.any() else suggester.by_frequency(word)
+            rows_of_way.append((average_precision(ranking, gold), f1(suggested, gold)))
+        values[name] = np.array(rows_of_way)
 
     def rows(some: NDArray[np.bool_]) -> list[dict[str, Any]]:
         means = ((name, value[some].mean(axis=0)) for name, value in values.items())
@@ -63,16 +83,28 @@ def measure(num_words: int, source: str, vectors: WordVectors | None, seed: int)
     }
 
 
-def precision_and_f1(scores: Scores, gold: Sequence[int]) -> tuple[float, float]:
-    """Average precision of the ranking of all sememes, and F1 of those that are suggested."""
-    order = np.argsort(-scores, kind="stable")
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(1, len(order) + 1)
-    places = np.sort(rank[list(gold)])
-    precision = float((np.arange(1, len(places) + 1) / places).mean())
+def f1(scores: Scores, gold: Sequence[int]) -> float:
+    """F1 of the sememes that are suggested."""
     chosen = np.flatnonzero(scores >= KEPT * scores.max()) if scores.max() > 0.0 else np.zeros(0, dtype=np.int64)
-    right = len(set(chosen.tolist()) & set(gold))
-    return precision, 2.0 * right / (len(chosen) + len(gold)) if right else 0.0
+    return 2.0 * len(set(chosen.tolist()) & set(gold)) / (len(chosen) + len(gold))
+
+
+def nearest_words(sememes_of: Mapping[str, Sequence[int]]) -> Callable[[str, int], Scores]:
+    """A function of a word and K: how many of the words with the largest Jaccard index of characters have each sememe."""
+    words, holding = [*sememes_of], defaultdict[str, list[int]](list)
+    for place, word in enumerate(words):
+        for character in {*word}:
+            holding[character].append(place)
+    sizes = np.array([len({*word}) for word in words])
+
+    def scores(word: str, num_sememes: int) -> Scores:
+        own = {*word}
+        shared = np.bincount([place for character in own for place in holding[character]], minlength=len(words))
+        alike = shared / (sizes + len(own) - shared)
+        nearest = np.flatnonzero((alike == alike.max()) & (alike > 0.0)).tolist()
+        return np.bincount([one for place in nearest for one in sememes_of[words[place]]], minlength=num_sememes) / 1.0
+
+    return scores
 
 
 def main() -> None:

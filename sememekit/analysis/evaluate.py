@@ -1,16 +1,18 @@
 """``sememekit eval``: the metrics of a run or of a folder of seeds; ROUGE or BLEU of the texts of a beam search."""
 
 import statistics
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import ConfigDict, Field, SerializeAsAny, SerializerFunctionWrapHandler, model_serializer
 
-from sememekit.analysis.evaluate_ppl import PerplexityReport, evaluate_ppl
+from sememekit.analysis.evaluate_ppl import PerplexityReport, baseline_of, evaluate_ppl
 from sememekit.analysis.scored_runs import check_comparable, label_signature, of_text, perplexity_signature
 from sememekit.analysis.written_texts import Scores, scores_of, write_texts_file
 from sememekit.config import Record
+from sememekit.data.examples import Original
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError, ConfigError
 from sememekit.files import TEXTS, check_output
@@ -54,6 +56,8 @@ class LabelMetrics(Accuracy, MetricsReport):
 
     nats: float
     """Summed negative log-probability of the gold labels."""
+    majority: float | None = None
+    """Baseline: accuracy of the most frequent label of train; None if the data have no train."""
     labels: tuple[str, ...]
     """Names of the labels, in the order of the confusion matrix."""
     vectors: VectorCoverage | None
@@ -69,6 +73,8 @@ class WrittenMetrics(MetricsReport):
     """Perplexity per word of the targets, end marks included; computed from ``nats`` and ``tokens``."""
     nats: float
     tokens: int
+    unigram: float | None = None
+    """Baseline: as in ``PerplexityReport``."""
     parts: dict[str, float]
     """Perplexity of each term of the loss; their product is the perplexity."""
     examples: int
@@ -86,6 +92,10 @@ class WrittenMetrics(MetricsReport):
     """source_words, read_words: number of words in all sources, and of those words that the model read."""
     scores: tuple[Scores, ...]
     """The metrics of each kind of scoring."""
+    baseline: str = ""
+    """The texts of the baseline."""
+    baseline_scores: tuple[Scores, ...] = ()
+    """The scores of the baseline, in the order of ``scores``; empty for dialogues without training replies."""
     signature: str
     """The signature of the first scores; ``perplexity_signature`` is the signature of ``evaluate-ppl``."""
     perplexity_signature: str
@@ -121,8 +131,11 @@ def evaluate(
             accuracy, nats = loaded.task.evaluate_labels(prepared, split)
             vectors = loaded.task.vector_coverage(prepared, split)
             labels, signature = tuple(loaded.task.labels), label_signature(prepared, split)
-            return LabelMetrics(**where, **dict(accuracy), nats=nats, labels=labels, vectors=vectors, signature=signature)
-        return MetricsReport(**where, metrics=loaded.task.evaluate(prepared, split))
+            more = {"majority": baseline_of(loaded, prepared, split, "accuracy"), "vectors": vectors, "signature": signature}
+            return LabelMetrics(**where, **dict(accuracy), nats=nats, labels=labels, **more)
+        unigram = baseline_of(loaded, prepared, split, "perplexity")
+        more = {} if unigram is None else {"unigram": unigram}
+        return MetricsReport(**where, metrics=loaded.task.evaluate(prepared, split) | more)
 
 
 def _written(
@@ -146,7 +159,9 @@ def _written(
         write_texts_file(texts, [" ".join(own.source) for own in originals], written, [own.references for own in originals])
     place = f"|data:{data.signature.dataset}|split:{split}|examples:{len(originals)}"
     place += f"|{describe_search(search)}|search:{SEARCH}"
-    scores = tuple(_scores(task, data, written, [own.references for own in originals], place, search.num_best))
+    references = [own.references for own in originals]
+    scores = tuple(_scores(task, data, written, references, place, search.num_best))
+    baseline, trivial = _without_model(task, data, written, originals, search.num_best)
     return WrittenMetrics(
         **loaded.of_run,
         split=split,
@@ -154,6 +169,7 @@ def _written(
         perplexity=whole.perplexity,
         nats=whole.nats,
         tokens=whole.count,
+        unigram=baseline_of(loaded, data, split, "perplexity"),
         parts={name: tally.perplexity for name, tally in parts.items()},
         examples=len(examples),
         checkpoint_by=loaded.plan.table()["task"]["checkpoint_by"],
@@ -164,9 +180,24 @@ def _written(
         source_words=sum(lengths),
         read_words=sum(read),
         scores=scores,
+        baseline=baseline,
+        baseline_scores=tuple(_scores(task, data, trivial, references, place, search.num_best)) if trivial else (),
         signature=scores[0].signature,
         perplexity_signature=perplexity_signature(data, split, whole.count, 1, PAIRS),
     )
+
+
+def _without_model(
+    task: TextWriter, data: PreparedData, written: list[list[str]], originals: Sequence[Original], most: int
+) -> tuple[str, list[list[str]]]:
+    """Return a description of texts that need no model, and the texts of each example; none for dialogues without train."""
+    if task.scored_with == "rouge":
+        lengths = [len(best[0].split()) if best else 0 for best in written]
+        leads = [[" ".join(own.source[:length])] for own, length in zip(originals, lengths, strict=True)]
+        return "first words of the source, as many as were written", leads
+    replies = Counter(own.references[0] for own in originals_of(data, "train")) if "train" in data.splits else Counter[str]()
+    usual = [reply for reply, _ in replies.most_common(most)]
+    return "most frequent replies of train", [usual] * len(written) if usual else []
 
 
 def _scores(
@@ -245,6 +276,7 @@ def _figures(report: PerplexityReport | MetricsReport) -> dict[str, float]:
     if isinstance(report, PerplexityReport):
         return {"perplexity": report.perplexity}
     if isinstance(report, LabelMetrics):
-        return {"accuracy": report.accuracy, "macro_f1": report.macro_f1}
+        majority = {} if report.majority is None else {"majority": report.majority}
+        return {"accuracy": report.accuracy, "macro_f1": report.macro_f1} | majority
     found = {name: value for name, value in report.metrics.items() if isinstance(value, float) and name != "nats"}
     return found | {"perplexity": report.perplexity} if isinstance(report, WrittenMetrics) else found

@@ -7,6 +7,7 @@ from typing import Any
 from sememekit.analysis.scored_runs import RunText, TextReading, of_text, open_texts, score_texts
 from sememekit.analysis.word_groups import WordKind, changed_kinds, kinds_of, read_labels, reads_graph
 from sememekit.config import Record
+from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError
 from sememekit.measure import Perplexity, Tally, perplexity_of
 from sememekit.measure.intervals import RESAMPLES, Interval, ratio_difference_intervals
@@ -56,6 +57,8 @@ class PerplexityReport(OfRun, Perplexity):
     """Settings of the cache or dynamic evaluation, if one was used."""
     marginal: str | None = None
     """For lattice models, the segmentations that are summed, and the rule that merges states."""
+    unigram: float | None = None
+    """Baseline: perplexity of the add-one unigram model of the training text; None if the data have no training text."""
     cut_sources: int | None = None
     """For pairs, the number of sources with more words than the model reads (``task.read_words``)."""
 
@@ -126,8 +129,14 @@ def report_of(scored: RunText, graph: SememeGraph | None, kinds: Sequence[WordKi
         parts=sums.parts,
         adaptation=scored.adaptation,
         marginal=scoring.reading.get("marginal"),
+        unigram=baseline_of(loaded, data, split, "perplexity"),
         cut_sources=None if lengths is None else sum(words_read(loaded, length) < length for length in lengths.tolist()),
     )
+
+
+def baseline_of(run: Run, data: PreparedData, split: str, metric: str) -> float | None:
+    """Return the metric of the unigram model of train, or of its most frequent label; None if the data have no train."""
+    return run.task.unigram_baseline(data, split).get(metric) if "train" in data.splits else None
 
 
 class PerplexityChange(Record):

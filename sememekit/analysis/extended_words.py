@@ -14,6 +14,7 @@ from sememekit.config import Record
 from sememekit.data.batching import evaluation_columns
 from sememekit.errors import DataError
 from sememekit.measure import Tally
+from sememekit.measure.ties import reciprocal_rank
 from sememekit.progress import Progress, silent
 from sememekit.runs.extend import ExtendReport, what_was_added
 from sememekit.runs.run import Run
@@ -31,9 +32,9 @@ class NewWordsRow(Record):
     new: float | None
     others: float | None
     reciprocal_rank: float | None
-    """Mean over the new words of 1 / the rank among all words."""
+    """Mean over the new words of 1 / the rank among all words; equal probabilities have the expected value of 1 / rank."""
     reciprocal_rank_among_new: float | None
-    """Mean of 1 / the rank among the new words alone; ties have the mean of their ranks."""
+    """Mean of 1 / the rank among the new words alone."""
 
 
 class NewWordsReport(Record):
@@ -152,29 +153,30 @@ def _rows(
         for name, shares in ways.items():
             if shares is None:
                 own_N1 = log_probs.gather(1, ids[torch.from_numpy(new).to(task.device)][:, None])
-                rank, among = (1.0 + (some > own_N1).sum(dim=1).cpu().numpy() for some in (log_probs, log_probs[:, ids]))
-                parts[name].append((own, rank, among))
+                every = (log_probs, log_probs[:, ids])
+                ranks = [[(some > own_N1).sum(dim=1), (some == own_N1).sum(dim=1)] for some in every]
+                first, second = (reciprocal_rank(*(number.cpu().numpy() for number in both)) for both in ranks)
+                parts[name].append((own, first, second))
                 continue
             own_N1 = log_probs[:, [unknown]] + torch.from_numpy(np.log(shares[new])).to(log_probs)[:, None]
             above = (shares[None, :] > shares[new][:, None]).sum(axis=1)
             like = (shares[None, :] == shares[new][:, None]).sum(axis=1)
-            among = above + (like + 1) / 2
-            rank = (log_probs > own_N1).sum(dim=1).cpu().numpy() + among
+            higher = (log_probs > own_N1).sum(dim=1).cpu().numpy()
             taken = np.where(here >= 0, np.log(shares[here]), np.where(is_unknown, math.log(added.unknown_share), 0.0))
-            parts[name].append((own - taken, rank, among))
+            parts[name].append((own - taken, reciprocal_rank(higher + above, like), reciprocal_rank(above, like)))
     found = []
     for name, own_parts in parts.items():
-        nats, rank, among = (np.concatenate(part) for part in zip(*own_parts, strict=True))
-        found.append(_row(f"{run}, {name}" if name else str(run), nats, which >= 0, rank, among))
+        nats, first, second = (np.concatenate(part) for part in zip(*own_parts, strict=True))
+        found.append(_row(f"{run}, {name}" if name else str(run), nats, which >= 0, first, second))
     return found
 
 
-def _row(name: str, nats: Shares, is_new: NDArray[np.bool_], rank: Shares, among: Shares) -> NewWordsRow:
+def _row(name: str, nats: Shares, is_new: NDArray[np.bool_], *reciprocal: Shares) -> NewWordsRow:
     def perplexity(some: NDArray[np.bool_]) -> float | None:
         return Tally(float(nats[some].sum()), int(some.sum())).perplexity if some.any() else None
 
     whole, new, others = map(perplexity, (np.ones_like(is_new), is_new, ~is_new))
-    first, second = (float((1.0 / ranks).mean()) if len(ranks) else None for ranks in (rank, among))
+    first, second = (float(ranks.mean()) if len(ranks) else None for ranks in reciprocal)
     return NewWordsRow(
         name=name, perplexity=whole, new=new, others=others, reciprocal_rank=first, reciprocal_rank_among_new=second
     )

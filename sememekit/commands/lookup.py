@@ -168,8 +168,12 @@ def command(
         raise DataError(told + traditional_hint(words))
     if after and (suggest or not json):
         hint(after, quiet)
-    if suggest and report.without:
-        remark(f"nothing speaks for any sememe of {' '.join(report.without[:10])}", quiet)
+    for told, left in (
+        ("the sememes of {} of {:,} words are only the most frequent ones of words of this length: {}", "by_frequency"),
+        ("nothing speaks for any sememe of {} of {:,} words: {}", "without"),
+    ):
+        if suggest and (named := getattr(report, left)):
+            remark(told.format(f"{len(named):,}", len(report.words), " ".join(named[:10])), quiet)
 
 
 def _suggest(

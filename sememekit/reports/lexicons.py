@@ -26,7 +26,9 @@ def _pairs(report: PairsReport) -> Parts:
         named = ", ".join(f"{first} {second}" for first, second in report.unknown[:5])
         yield f"{len(report.unknown):,} pairs have a word without sememes: {named}"
     if report.spearman is not None:
-        yield f"Spearman's rho over {report.judged:,} pairs: {report.spearman:.3f}"
+        trivial = report.spearman_of_characters
+        beside = f"; of shared characters alone: {trivial:.3f}" if trivial is not None else ""
+        yield f"Spearman's rho over {report.judged:,} pairs: {report.spearman:.3f}{beside}"
 
 
 def _annotation(report: AnnotationReport) -> Parts:

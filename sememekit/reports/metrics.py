@@ -33,27 +33,32 @@ def _labels(report: LabelMetrics) -> Parts:
     if report.vectors is not None:
         yield f"vectors: {report.vectors.sentence()}"
     between = f"between {percent(report.accuracy_low, 2)} and {percent(report.accuracy_high, 2)} ({report.interval})"
-    yield f"accuracy {percent(report.accuracy, 2)}, {between}\n"
+    usual = "" if report.majority is None else f"; the most frequent label of train: {percent(report.majority, 2)}"
+    yield f"accuracy {percent(report.accuracy, 2)}, {between}{usual}\n"
     rows = [(one.label, one.precision, one.recall, one.f1, one.support) for one in report.classes]
     yield Table(("label", "precision", "recall", "F1", "examples"), rows, "By label", numbers=1)
     yield confusion(report.labels, report)
 
 
 def _written(report: WrittenMetrics) -> Parts:
-    names = ("perplexity", "nats", "tokens", "examples", "checkpoint_by", "words")
+    names = ("perplexity", "unigram", "nats", "tokens", "examples", "checkpoint_by", "words")
     replaced = "unknown:replace" in report.search.split("|")
     unknown = {"unknown, replaced by words of the source" if replaced else "unknown": report.unknown}
     terms = {f"{name} perplexity": value for name, value in report.parts.items()}
     yield fields(_title(report), {name: getattr(report, name) for name in names} | unknown | terms)
     yield f"signature: {report.perplexity_signature}\n"
-    for scores in report.scores:
-        yield _scores(scores, f"{scores.preset}, in per cent")
+    for place, scores in enumerate(report.scores):
+        yield _scores(scores, f"{scores.preset}, in per cent", *report.baseline_scores[place : place + 1])
         yield f"signature: {scores.signature}\n"
+    if report.baseline_scores:
+        yield f"baseline: {report.baseline}"
 
 
-def _scores(scores: Scores, title: str) -> Table:
-    rows = ((one.name, *_per_cent(one.value, one.low, one.high)) for one in scores.values)
-    return Table(("", "score", "95 % from", "to"), rows, title, numbers=1)
+def _scores(scores: Scores, title: str, *baseline: Scores) -> Table:
+    sides = zip(*(one.values for one in (scores, *baseline)), strict=True)
+    rows = ((own[0].name, *(x for one in own for x in _per_cent(one.value, one.low, one.high))) for own in sides)
+    columns = ("", "score", "95 % from", "to", *(("baseline", "95 % from", "to") if baseline else ()))
+    return Table(columns, rows, title, numbers=1)
 
 
 def _per_cent(*shares: float | None) -> list[str]:
@@ -153,7 +158,7 @@ def scores_page(report: ExplanationScores) -> str:
         remarks=pages.remarks("scores", report),
         tables=tables(report),
         charts=[chart(one) for one in charts(report)],
-        lead=pages.remarks("next_words", report, {FREQUENCY: "frequency", "gates": "gates", RANDOM: "chance"})[0],
+        lead=pages.remarks("next_words", report, {"gates": "gates", RANDOM: "chance"})[0],
     )
 
 

@@ -34,6 +34,8 @@ def parts(report: PerplexityReport | PerplexityComparison | SeedsReport, names: 
         for grouping, groups in (report.groups or {}).items():
             rows = [(group.name, group.perplexity, group.tokens, percent(group.share)) for group in groups]
             yield Table(("words", "perplexity", "tokens", "share"), rows, _title(grouping), numbers=1)
+    if not isinstance(report, PerplexityReport) and (unigram := getattr(report.reports[0], "unigram", None)) is not None:
+        yield f"unigram model of the training text: perplexity {unigram:,.2f}"
     yield f"signature: {report.signature}"
 
 

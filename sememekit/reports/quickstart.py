@@ -6,7 +6,7 @@ from pydantic import Field
 
 from sememekit.analysis.explanations.evaluation import ExplanationScores
 from sememekit.analysis.explanations.lattice import LatticeSentence
-from sememekit.analysis.explanations.scores import FREQUENCY, RANDOM
+from sememekit.analysis.explanations.scores import RANDOM
 from sememekit.analysis.explanations.words import Explanation
 from sememekit.analysis.segmentation import MODEL, SegmentationRow
 from sememekit.config import Record
@@ -124,7 +124,7 @@ def comparison(report: QuickstartReport) -> Table:
 
 def _said(report: QuickstartReport) -> dict[str, list[str]]:
     """Return the sentences for page and terminal on the comparison, the explanations, and the words of the lattice."""
-    others = {name: metrics.shown_name(name) for name in ("gates", FREQUENCY, RANDOM)}
+    others = {name: metrics.shown_name(name) for name in ("gates", RANDOM)}
     said = {"models": pages.remarks("quickstart", report, NAMES), "scores": [], "lattice": []}
     if report.scores is not None:
         said["scores"] = pages.remarks("next_words", report.scores, others)

@@ -149,10 +149,7 @@ def unannotated(bench: Bench, question: UnannotatedQuestion) -> UnannotatedAnswe
     chosen = open_ids[np.argsort(-counts[open_ids], kind="stable")][: question.top]
     words = {graph.words[index]: int(counts[index]) for index in chosen.tolist()}
     suggester = Suggester({one.word: one.sememes() for one in graph.entries() if one.is_from_lexicon}, list(words))
-    found = (
-        WordSuggestions(word=name, count=count, context="", sememes=suggester.best(name, _SUGGESTED))
-        for name, count in words.items()
-    )
+    found = (suggester.suggestions(name, _SUGGESTED, count) for name, count in words.items())
     return UnannotatedAnswer(total=len(open_ids), words=tuple(found))
 
 

@@ -48,6 +48,9 @@ def test_the_number_is_that_of_the_protocol(place: Place, sdlm: Path) -> None:
     assert report.size_of == place.data.signature.size_of
     assert report.graph == SememeGraph.load(place.graph).fingerprint
     assert report.checkpoint == RunFolder.open(sdlm).pointer()["best"]
+    train, test = (place.data.tokens(split) for split in ("train", "test"))
+    share = (np.bincount(train, minlength=len(place.data.vocabulary)) + 1) / (len(train) + len(place.data.vocabulary))
+    assert report.unigram == pytest.approx(float(np.exp(-np.log(share[test[1:]]).mean())))
     assert report.groups is None
     assert report.dtype == "float32"
 
@@ -60,7 +63,7 @@ def test_it_is_the_number_that_training_saw(sdlm: Path) -> None:
 
 def test_metrics_have_their_usual_names(softmax: Path) -> None:
     report = json.loads(evaluate(softmax, device="cpu").model_dump_json())
-    assert set(report) == {"run", "checkpoint", "split", "perplexity", "nats", "tokens"}
+    assert set(report) == {"run", "checkpoint", "split", "perplexity", "nats", "tokens", "unigram"}
 
 
 def test_the_last_weights_are_scored_when_asked_for(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

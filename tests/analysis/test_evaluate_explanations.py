@@ -342,12 +342,32 @@ def test_words_that_are_never_predicted_have_no_part_in_the_mean(tmp_path: Path)
         assert unseen in ranked[name][0].argsort()[:none].tolist()
 
 
+@pytest.mark.parametrize(("rank", "told"), [(3, "worse"), (0, "better"), (1, "no better")])
+def test_the_sentence_says_which_list_is_better(place: Place, rank: int, told: str) -> None:
+    """Four sememes, of which the first is gold, at 40 positions. The frequent list has it first at half of them."""
+    graph, counts = small_graph(), np.full(small_graph().num_words, 7)
+    word = next(number for number, entry in enumerate(graph.entries()) if entry.is_from_lexicon)
+    own, others = min(held_by()[word]), sorted(set(range(graph.num_sememes)) - held_by()[word])[:2]
+    half = np.array([[own] if position % 2 else [others[0]] for position in range(40)])
+    mine = {3: np.full((40, 1), others[0]), 0: np.full((40, 1), own), 1: half[::-1]}[rank]
+    found = score_rankings(
+        Gold.of(graph, counts), np.full(40, word), counts, np.arange(40), {"rise": mine, "frequency": half}, (1,)
+    )
+    report = evaluate_explanations(place.folder / "sdlm", tops=(1,)).model_copy(update=dict(found) | {"positions": 40})
+    share = {3: "0.0 %", 0: "100.0 %", 1: "50.0 %"}[rank]
+    assert (
+        f"Explanations are {told} than a list of the 1 most frequent sememes: one of the 1 sememes that an explanation lists "
+        f"first belongs to the next word in {share} of 40 positions, one of the most frequent in 50.0 %"
+    ) in scores_page(report)
+
+
 def test_what_a_person_sees(place: Place, tmp_path: Path) -> None:
     run, page = str(place.folder / "sdlm"), tmp_path / "scores.html"
     shown = runner.invoke(app, ["evaluate-explanations", run, "--html", str(page), "--figure", str(tmp_path / "scores.svg")])
     assert shown.exit_code == 0, shown.stderr
     assert "gain (probability minus mean)" in shown.stdout
     assert "training frequency" in shown.stdout
+    assert " than a list of the 5 most frequent sememes: " in " ".join(shown.stdout.split())
     table = json.loads(runner.invoke(app, ["evaluate-explanations", run, "--top", "2", "--json"]).stdout)
     assert {score["top"] for score in table["rankings"]} == {2}
     report = evaluate_explanations(place.folder / "sdlm")

@@ -87,6 +87,9 @@ def test_predictions_agree_with_eval(pairs: tuple[Path, ExamplePlace], classifie
     assert LabelMetrics(**{**dict(found), "nats": math.inf}).nats == math.inf, "a model that diverged is reported, too"
     assert report["accuracy"] == np.mean(p.argmax(1) == examples.labels)
     assert np.array(report["confusion"]).sum() == report["examples"] == 20
+    of_split = [place.pairs.examples(split).labels for split in ("train", "test")]
+    usual = np.bincount(of_split[0]).argmax()
+    assert report["majority"] == pytest.approx((of_split[1] == usual).mean())
     assert report["accuracy_low"] < report["accuracy"] < report["accuracy_high"]
 
 

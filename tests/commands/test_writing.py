@@ -15,7 +15,7 @@ from sememekit.commands._program import app
 from sememekit.errors import ConfigError, DataError
 from sememekit.jobs.preprocess import preprocess
 from sememekit.jobs.train import train
-from sememekit.measure.rouge import digest_of
+from sememekit.measure.rouge import RougeSettings, digest_of, rouge
 from sememekit.reports.pages import remarks
 from sememekit.runs.run import Run
 from sememekit.runs.writing import load_writer, search_of, write_texts
@@ -64,6 +64,13 @@ def test_eval_gives_scores_with_signature_and_interval(headlines: Path, pairs: P
     texts = [[" ".join(decode(examples.text(number, side).tolist())) for side in (0, 1)] for number in range(15)]
     assert [[row["source"], *row["texts"]] for row in rows] == texts
     assert (report["words"], report["unknown"]) == (sum(len(target.split()) for _, target in texts) / 15, 0.0)
+    [baseline] = report["baseline_scores"]
+    assert report["baseline"] == "first words of the source, as many as were written"
+    leads = [" ".join(source.split()[: len(target.split())]) for source, target in texts]
+    expected = rouge(leads, [row["references"] for row in rows], RougeSettings(unit="character"))
+    assert [item["value"] for item in baseline["values"]] == pytest.approx([expected[name] for name in expected.values])
+    assert baseline["signature"] == report["signature"]
+    assert report["unigram"] > report["perplexity"]
     named = dict(part.split(":", 1) for part in report["signature"].split("|"))
     assert named["references"] == digest_of([row["references"] for row in rows])
     assert "text" not in named, "ids are of a vocabulary, and scores are not"

@@ -307,7 +307,7 @@ def test_before_and_after_on_one_text(some: Place, sdlm_run: Path, words: Path, 
     equal, by_counts, spelled, after = report.rows
     assert equal.new == pytest.approx(by_counts.new)  # both have the count 1
     assert equal.others == pytest.approx(spelled.others)
-    assert equal.reciprocal_rank_among_new == pytest.approx(1 / 1.5)
+    assert equal.reciprocal_rank_among_new == pytest.approx((1 + 1 / 2) / 2), "two equal words: the mean over both orders"
     before = Run.open(sdlm_run)
     task = before.task
     assert isinstance(task, LanguageModel)
@@ -334,7 +334,8 @@ def test_before_and_after_on_one_text(some: Place, sdlm_run: Path, words: Path, 
             for model, read in ((task, chunks), (later.task, seen))
         )
     own = then[:, [before.vocabulary.id("<unk>")]] + np.log(share)
-    assert equal.reciprocal_rank == pytest.approx(float((1 / ((then > own).sum(dim=1) + 1.5)).mean()))
+    higher = (then > own).sum(dim=1)
+    assert equal.reciprocal_rank == pytest.approx(float((1 / (higher + 1) + 1 / (higher + 2)).mean()) / 2)
     own = now.gather(1, targets[is_new][:, None])
     assert after.reciprocal_rank == pytest.approx(float((1 / ((now > own).sum(dim=1) + 1.0)).mean()))
     assert after.reciprocal_rank_among_new == pytest.approx(float((1 / ((now[:, new] > own).sum(dim=1) + 1.0)).mean()))
@@ -370,8 +371,8 @@ def test_a_spelling_has_the_mean_over_its_characters_and_its_end() -> None:
 
 
 def test_a_row_has_no_figure_of_words_that_do_not_occur() -> None:
-    is_new, ranks = np.array([True, False, True]), np.array([1.0, 4.0])
-    row = _row("both", np.log([2.0, 8.0, 4.0]), is_new, ranks, np.array([2.0, 2.0]))
+    is_new, ranks = np.array([True, False, True]), np.array([1.0, 0.25])
+    row = _row("both", np.log([2.0, 8.0, 4.0]), is_new, ranks, np.array([0.5, 0.5]))
     assert row.name == "both"
     assert (row.perplexity, row.new, row.others) == pytest.approx((4, 8**0.5, 8))
     assert (row.reciprocal_rank, row.reciprocal_rank_among_new) == (0.625, 0.5)

@@ -34,7 +34,9 @@ class RankingScore(Record):
     overlap: float | None = None
     """Share of the k sememes that are the same for two contexts half the text apart; None for one band of positions."""
     above_frequency: Interval | None = None
-    """``information`` minus its value for the ranking by training frequency, paired."""
+    any_above_frequency: Interval | None = None
+    """above_frequency, any_above_frequency: ``information`` and ``any`` minus their values for the ranking by training
+    frequency, paired."""
 
 
 class BandScores(Record):
@@ -183,15 +185,16 @@ def score_rankings(
 
     def score(name: str, top: int, number: int) -> RankingScore:
         rates = {measure: rate(name, top, number, measure) for measure in ("any", "recall", "information")}
-        above = None
-        if name != FREQUENCY and FREQUENCY in ranked:
-            one, other = (column[which, top, number, "information"] for which in (name, FREQUENCY))
-            above = from_draws(float(values[one] - values[other]), draws[:, one] - draws[:, other])
+        above = {}
+        for key, measure in (("above_frequency", "information"), ("any_above_frequency", "any")):
+            if name != FREQUENCY and FREQUENCY in ranked:
+                one, other = (column[which, top, number, measure] for which in (name, FREQUENCY))
+                above[key] = from_draws(float(values[one] - values[other]), draws[:, one] - draws[:, other])
         possible = int(gold.possible_K.sum())
         by_chance = min(top, possible) / possible
         common = by_chance if name == RANDOM else _overlap(ranked[name][:, :top])
         overlap = None if number else common
-        return RankingScore(ranking=name, top=top, **rates, overlap=overlap, above_frequency=above)
+        return RankingScore(ranking=name, top=top, **rates, overlap=overlap, **above)
 
     of_words, of_sememes = [], []
     for number, band in enumerate(band_names()):

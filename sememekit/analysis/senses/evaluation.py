@@ -15,6 +15,7 @@ from sememekit.analysis.senses.tagging import Measurement, remember
 from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.measure.intervals import Interval, ratio_difference_interval, ratio_interval
+from sememekit.measure.ties import share_of_best
 from sememekit.progress import Progress, silent
 from sememekit.runs.run import OfRun, Run
 
@@ -24,7 +25,7 @@ ORACLE: Final = "commonest sense of each word (oracle)"
 
 
 class SenseAccuracy(Record):
-    """Accuracy of a method or a baseline."""
+    """Accuracy of a method or a baseline; one of n senses with equal best probabilities counts 1 / n."""
 
     name: str
     micro: Interval
@@ -103,6 +104,7 @@ def evaluate_senses(
         gold_sha256=hashlib.sha256(gold.read_bytes()).hexdigest(),
         micro=scores.rows[0].micro,
         macro=scores.rows[0].macro,
+        baselines={row.name: row.micro.value for row in scores.rows[1:] if row.name in ("usual", RANDOM) and row.micro.value},
         **scores.model_dump(include={"method", "sources", "targets"}),
     )
     return scores.model_copy(update={"stored": remember(loaded.path, measured)})
@@ -154,7 +156,7 @@ def _correct(tagger: SenseTagger, method: Method, scored: Sequence[_Scored], pro
             prior = word.parts["share"] - word.parts["lift"] if "lift" in word.parts else np.zeros(one.senses)
             logs["sense prior of the model"] = prior
         for name, values in logs.items():
-            found.setdefault(name, []).append(float(int(values.argmax()) in one.right))
+            found.setdefault(name, []).append(share_of_best(values, one.right))
         found[RANDOM].append(len(one.right) / one.senses)
         found[FIRST].append(float(0 in one.right))
         progress("senses", done, len(scored))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from pydantic import Field
 
 from sememekit.analysis.score import ScoredToken
 from sememekit.analysis.senses.inventory import SenseInventory, inventory_of
@@ -39,11 +40,15 @@ class Measurement(Record):
     micro: Interval
     macro: Interval
     """targets, micro, macro: as in ``SenseScores``."""
+    baselines: dict[str, float] = Field(default_factory=dict)
+    """Micro accuracy of a random sense and of the best method without a model; empty in files of older versions."""
 
     @property
     def sentence(self) -> str:
         """Return the measurement as a line of text."""
-        return f"{percent(self.micro.value)} micro, {percent(self.macro.value)} macro of {self.targets:,} words in {self.gold}"
+        told = f"{percent(self.micro.value)} micro, {percent(self.macro.value)} macro of {self.targets:,} words in {self.gold}"
+        others = ", ".join(f"{name} {percent(value)}" for name, value in self.baselines.items())
+        return f"{told} (micro {others})" if others else told
 
 
 def remember(run: Path, measured: Measurement) -> bool:

@@ -117,7 +117,7 @@ async function drawEffects(place, run) {
 async function drawUnannotated(place, run, refresh) {
   if (!info(run).unannotated) return place.replaceChildren(el("p", { class: "faint small" }, say("allAnnotated")));
   const { result } = await ask("unannotated", { run, top: 20 });
-  const known = (one) => one.sememes.filter((item) => item.score >= 0.5 && info(run).sememes.includes(item.sememe)).map((item) => item.sememe);
+  const known = (one) => one.sememes.filter((item) => !one.by_frequency && item.score >= 0.5 && info(run).sememes.includes(item.sememe)).map((item) => item.sememe);
   const accept = (word, sememes) => {
     state.changes = [...state.changes.filter((one) => one.sense !== `${word}#1`), { sense: `${word}#1`, add: sememes, remove: [] }];
     state.word = word;
