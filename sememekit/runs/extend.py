@@ -86,11 +86,11 @@ def extend(
     """Write a run with more words, without training; the probabilities of all words are exactly normalised.
 
     The parameters of a new word (vectors, biases, clusters) are predicted from its sememes and characters by a regression on
-    the words of the run (``WordFit``). With x(w) the prediction and m its mean, a new vector is b + x(w) - m, where b has a
-    share ``OF_UNKNOWN`` of the vector of ``<unk>`` and the rest of m; in a layer with senses it is x(w). Biases are then set so that, in the mean over
-    contexts of the training text, a new word has its share of the former probability of ``<unk>``, and ``<unk>`` keeps the
-    rest. A classifier only reads the new words: b is the vector of ``<unk>``, and m the mean prediction for known words, so
-    that no vector depends on other new words.
+    the words of the run (``WordFit``). With x(w) the prediction and m its mean, a new vector is b + x(w) - m, where b is
+    ``OF_UNKNOWN`` of the vector of ``<unk>`` and the rest of m; in a layer with senses it is x(w). Biases are then set so that,
+    in the mean over contexts of the training text, a new word has its share of the former probability of ``<unk>``, and
+    ``<unk>`` keeps the rest. A classifier only reads the new words: b is the vector of ``<unk>``, and m the mean prediction for
+    known words, so that no vector depends on other new words.
 
     ``words`` is a file of ``read_new_words``. ``sources`` are lexicons for words without sememes in the file, and without a
     graph also for the run's words (default: the open lexicon); ``side`` is of a two-sided lexicon, ``lemmas`` are as for
