@@ -154,12 +154,13 @@ def settings_of(file: ClaimFile, arm_name: str, plan: Mapping[str, Any]) -> dict
 
 def differences(
     name: str, claim: PaperClaim, baseline: Mapping[str, Any], other: Mapping[str, Any]
-) -> dict[str, tuple[Any, Any]]:
+) -> dict[str, tuple[str, str]]:
     """Return the settings of ``claim.also``, with the values of both models, from ``settings_of`` of each.
 
     A setting that only one of two output layers, encoders or tasks has belongs to the choice of it. Raises ConfigError: the
     models also differ in a setting that the claim does not name."""
-    differ = {key: (baseline[key], other[key]) for key in baseline if key in other and baseline[key] != other[key]}
+    shared = [key for key in baseline if key in other and baseline[key] != other[key]]
+    differ = {key: (str(baseline[key]), str(other[key])) for key in shared}
     declared = {*claim.about, *claim.also}
     undeclared = [f"{key} ({one} against {two})" for key, (one, two) in differ.items() if key not in declared]
     if undeclared:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -84,7 +84,7 @@ class ClaimResult(Record):
     """The verdict by ``at_equal_time``."""
     cpu_minutes: float = 0.0
     """CPU time of training both models with all seeds."""
-    also: Mapping[str, tuple[Any, Any]] = Field(default_factory=dict)
+    also: dict[str, tuple[str, str]] = Field(default_factory=dict)
     """Settings beside those of the claim in which the models differ, with the values of (baseline, other)."""
     control: Control | None = None
     """What the baseline does alone, if it is a control and the third arm has results."""

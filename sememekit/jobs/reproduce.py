@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from sememekit.claims.chain import Timing, Trial, result_names, steps_of, timing_names, timings_of
 from sememekit.claims.claims import MOST_SEEDS, ClaimFile, PaperClaim, differences, load_claims, paper_of, settings_of
@@ -75,7 +74,7 @@ def judged(out: Path, names: Sequence[str], tiny: bool = False, results: Path | 
     return found
 
 
-def differing(names: Sequence[str]) -> dict[str, dict[str, tuple[Any, Any]]]:
+def differing(names: Sequence[str]) -> dict[str, dict[str, tuple[str, str]]]:
     """Return for each claim the settings beside its own in which its models differ, by the recipes of today. Raises
     ConfigError: the claim does not name one."""
     found, claims = {}, load_claims()

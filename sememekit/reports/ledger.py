@@ -75,10 +75,10 @@ def remarks(claim: ClaimResult) -> list[str]:
     return found
 
 
-def differing_text(also: Mapping[str, tuple[Any, Any]]) -> str:
+def differing_text(also: Mapping[str, tuple[str, str]]) -> str:
     """Name the settings beside those of a claim in which its models differ, the value of ``other`` first.
 
-    >>> differing_text({"decoder.samples": (0, 1000)})
+    >>> differing_text({"decoder.samples": ("0", "1000")})
     'decoder.samples 1000 against 0'"""
     return ", ".join(f"{key} {other} against {baseline}" for key, (baseline, other) in also.items())
 

@@ -76,7 +76,7 @@ def test_every_shipped_claim_names_all_in_which_its_models_differ() -> None:
     assert {name: [*also] for name, also in found.items()} == {
         name: [*claim.also] for name, (_, claim) in CLAIMS.items() if claim.small
     }
-    assert found["sdlm-below-softmax"] == {"decoder.samples": (0, 1000)}
+    assert found["sdlm-below-softmax"] == {"decoder.samples": ("0", "1000")}
     assert found["sdlm-exact-below-softmax"] == {}
 
 

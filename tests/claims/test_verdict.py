@@ -110,7 +110,7 @@ def test_a_control_is_judged_by_the_model_without_it(
 
 def test_settings_in_which_models_differ_stand_in_the_ledger() -> None:
     found = judge("x", claim(), three("a", 1.0, 2.0), three("b", 1.0, 2.0))
-    named = found.model_copy(update={"also": {"optimizer.learning_rate": (0.01, 0.02), "decoder.samples": (0, 1000)}})
+    named = found.model_copy(update={"also": {"optimizer.learning_rate": ("0.01", "0.02"), "decoder.samples": ("0", "1000")}})
     assert details(named)[-1] == "optimizer.learning_rate 0.02 against 0.01, decoder.samples 1000 against 0"
     assert (details(found)[-1], details(named)[-1] in markdown(ledger([named]))) == ("", True)
 
