@@ -4,7 +4,8 @@
 
 Rare words are out of the vocabulary (``--min-count``), so that the training text has ``<unk>`` in their places. Three
 classifiers learn from it: a BiLSTM with sememes inside its cells, the same with random labels in place of sememes, and one
-without. ``predict`` labels the test text without and with ``--open-vocabulary``. A cell that has a result is not trained again.
+without. ``predict`` labels the test text without and with ``--open-vocabulary``, and with the words of the lexicon by their
+characters alone (``bare:``), which is the control. A cell that has a result is not trained again.
 """
 
 from __future__ import annotations
@@ -57,10 +58,12 @@ def cells(corpora: Path, out: Path, sets: list[str], seeds: list[int]) -> Iterat
 
 
 def both(run: Callable[[], Path], file: Path, labels: list[str], lexicon: str, lemmas: str) -> dict[str, Any]:
-    """Train a model, and measure it without and with an open vocabulary."""
+    """Train a model, and measure it without and with an open vocabulary, and with one of characters alone."""
     folder = run()
-    opened = measured(folder, file, labels, open_vocabulary=[lexicon], lemmas=lemmas)
-    return {"unknown": measured(folder, file, labels), "open": opened}
+    opened, bare = (
+        measured(folder, file, labels, open_vocabulary=[one], lemmas=lemmas) for one in (lexicon, f"bare:{lexicon}")
+    )
+    return {"unknown": measured(folder, file, labels), "open": opened, "characters": bare}
 
 
 def lexicon_of(model: str, corpora: Path) -> str:

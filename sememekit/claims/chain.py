@@ -75,7 +75,7 @@ def unpacked(source: str, target: str) -> bool:
 
 
 def steps_of(file: ClaimFile, claim: PaperClaim, out: Path, root: Path, seeds: int = 0, tiny: bool = False) -> list[Trial]:
-    """Return the trials of a claim at small size: both models with every seed; claims share trials of the same model.
+    """Return the trials of a claim at small size: both models and ``without`` with every seed; claims share trials.
 
     The claim has a small protocol. ``out`` and ``root`` are the folders of results, and of corpora and lexicons (``{root}`` in
     the file); ``seeds`` 0 is the claim's number. ``tiny``: a tenth of the text, one epoch, tiny layers, to test commands."""
@@ -128,7 +128,7 @@ def _names(file: ClaimFile, claim: PaperClaim, seeds: int, tiny: bool) -> list[t
     """Return (arm, seed, names) of each trial: its name, and the name of its run, which may be shared."""
     assert claim.small is not None
     count = seeds or (1 if tiny else claim.seeds)
-    arms = [(arm, _trained_as(file, file.arm[arm])) for arm in claim.small]
+    arms = [(arm, _trained_as(file, file.arm[arm])) for arm in (*claim.small, claim.without) if arm]
     digests = {name: _digest_of(file, name, tiny) for pair in arms for name in pair}  # once: recipes are read for it
     size = "tiny" if tiny else "small"
     return [

@@ -1,5 +1,6 @@
 """The files of claims, ``resources/claims/PAPER.toml``: reading, and a check for unknown names."""
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -90,6 +91,15 @@ class PaperClaim(Settings):
     """The recipes of (baseline, other) at the size of the paper."""
     small: tuple[str, str] | None = None
     """The models (baseline, other) at small size; None if no protocol fits a CPU."""
+    without: str = ""
+    """The arm with neither of two annotations, for a claim whose baseline is a control; it shows what the control does alone.
+    Required if both models differ in their annotations only (``is_control``), but for claims of equality."""
+    without_value: str = ""
+    """Place in the output of the ``evaluate`` of ``without`` (default: ``value``)."""
+    about: tuple[str, ...] = ()
+    """Settings that the claim is about, by their keys in ``settings_of``: the only ones in which both models may differ."""
+    also: tuple[str, ...] = ()
+    """Further settings in which both models differ; the ledger names them with their values."""
     after_cut: str = ""
     """The arm with the update cost of ``other`` after the first rate cut; empty if a cut changes nothing."""
     validated: bool = True
@@ -114,6 +124,51 @@ class ClaimFile(Settings):
     data: Mapping[str, DataSet] = Field(default_factory=dict)
     arm: Mapping[str, Arm] = Field(default_factory=dict)
     claim: Mapping[str, PaperClaim] = Field(default_factory=dict)
+
+
+def is_control(file: ClaimFile, claim: PaperClaim) -> bool:
+    """Return whether the baseline is a control: both models read annotations, and differ in these alone."""
+    baseline, other = (_annotations(file, file.arm[name]) for name in claim.small) if claim.small else ((), ())
+    alone = claim.better != "equal" and {*claim.about} <= {"graph", "evaluate"}
+    return alone and any(baseline) and any(other) and baseline != other
+
+
+def _annotations(file: ClaimFile, arm: Arm) -> tuple[object, ...]:
+    """Return the command that builds the graph of an arm, and the sources of further annotations; both may be empty."""
+    return file.data[arm.data].graph if arm.graph else "", re.findall(r"--source (\S+)", str(arm.evaluate))
+
+
+def settings_of(file: ClaimFile, arm_name: str, plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Return everything that two models may differ in, flat: ``decoder.samples`` and the like of a plan, and the data, the
+    graph (empty without one), vectors, clusters, attacks and commands before the measurement (``evaluate``) of an arm.
+
+    The measurement itself is compared by the signatures of results."""
+    arm = file.arm[arm_name]
+    data = file.data[arm.data]
+    found: dict[str, Any] = {"data": data.model_dump_json(include={"files", "lines", "prepare"})}
+    found |= {"graph": data.graph if arm.graph else "", "evaluate": () if isinstance(arm.evaluate, str) else arm.evaluate[:-1]}
+    found |= {key: getattr(arm, key) for key in ("vectors", "clusters", "augment")}
+    slots = {slot: keys for slot, keys in plan.items() if slot not in {"claim", "data", "graph", "clusters"}}
+    return found | {f"{slot}.{key}": value for slot, keys in slots.items() for key, value in keys.items()}
+
+
+def differences(
+    name: str, claim: PaperClaim, baseline: Mapping[str, Any], other: Mapping[str, Any]
+) -> dict[str, tuple[str, str]]:
+    """Return the settings of ``claim.also``, with the values of both models, from ``settings_of`` of each.
+
+    A setting that only one of two output layers, encoders or tasks has belongs to the choice of it. Raises ConfigError: the
+    models also differ in a setting that the claim does not name."""
+    shared = [key for key in baseline if key in other and baseline[key] != other[key]]
+    differ = {key: (str(baseline[key]), str(other[key])) for key in shared}
+    declared = {*claim.about, *claim.also}
+    undeclared = [f"{key} ({one} against {two})" for key, (one, two) in differ.items() if key not in declared]
+    if undeclared:
+        raise ConfigError(
+            f"[claim.{name}]: its two models also differ in {', '.join(undeclared)}; name these keys in 'also', or in 'about' "
+            "if the claim is about them, or give both models one value"
+        )
+    return {key: differ[key] for key in claim.also if key in differ}
 
 
 def paper_of(file: ClaimFile, claim: PaperClaim) -> str:
@@ -174,9 +229,16 @@ def _problems(file: ClaimFile) -> Iterator[str]:
         elif arm.augment and all(trained_by(other) != trained_by(arm, augmented=False) for other in file.arm.values()):
             yield f"[arm.{name}]: it has a key 'augment', and no arm is trained as it is without one; add the arm to attack"
     for name, claim in file.claim.items():
-        for arm_name in claim.small or ():
-            if arm_name not in file.arm:
-                yield f"[claim.{name}]: no arm {arm_name!r}{nearest(arm_name, file.arm)}; there are {', '.join(file.arm)}"
+        absent = [arm for arm in (*(claim.small or ()), claim.without) if arm and arm not in file.arm]
+        for arm_name in absent:
+            yield f"[claim.{name}]: no arm {arm_name!r}{nearest(arm_name, file.arm)}; there are {', '.join(file.arm)}"
+        if not absent and not claim.without and is_control(file, claim):
+            yield (
+                f"[claim.{name}]: its baseline is a control, and it has no key 'without'; name the arm with neither of both "
+                "annotations, so that the ledger can say what the control does alone"
+            )
+        if claim.small and claim.small[0] != claim.small[1] and not claim.about:
+            yield f"[claim.{name}]: it has no key 'about'; name the settings that the claim is about, such as 'decoder.name'"
         if claim.after_cut and claim.after_cut not in file.arm:
             yield f"[claim.{name}]: after_cut = {claim.after_cut!r} is no arm{nearest(claim.after_cut, file.arm)}"
         elif claim.after_cut and claim.small and trained_by(file.arm[claim.after_cut]) == trained_by(file.arm[claim.small[1]]):

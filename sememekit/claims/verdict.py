@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
+from pydantic import Field
+
 from sememekit.claims.claims import PaperClaim
 from sememekit.claims.results import Point, RunResult, UpdateTimes
 from sememekit.config import Record
@@ -24,6 +26,26 @@ VERDICTS: Final[Mapping[Verdict, str]] = {
     "not run": "a model was not trained, or there is no protocol of this size",
 }
 """Verdict -> its meaning. An effect is the relative difference of the two geometric means of a metric over seeds."""
+
+
+Standing = Literal["control", "none", "inconclusive"]
+STANDINGS: Final[Mapping[Standing, str]] = {
+    "control": "The control alone is better than nothing",
+    "none": "This is no control, since it is worse than nothing",
+    "inconclusive": "It is inconclusive whether the control does anything",
+}
+"""The standing of a control -> its meaning, by its effect against the arm ``without``."""
+
+
+class Control(Record):
+    """What the control of a claim does alone."""
+
+    without: str
+    """The arm with neither the control nor the annotation that the claim is about."""
+    standing: Standing
+    effect: tuple[float, float | None, float | None]
+    effect_of_other: tuple[float, float | None, float | None]
+    """effect, effect_of_other: relative differences of the control, and of the other model, from ``without``."""
 
 
 class ClaimResult(Record):
@@ -62,6 +84,10 @@ class ClaimResult(Record):
     """The verdict by ``at_equal_time``."""
     cpu_minutes: float = 0.0
     """CPU time of training both models with all seeds."""
+    also: dict[str, tuple[str, str]] = Field(default_factory=dict)
+    """Settings beside those of the claim in which the models differ, with the values of (baseline, other)."""
+    control: Control | None = None
+    """What the baseline does alone, if it is a control and the third arm has results."""
 
 
 def judge(
@@ -72,12 +98,14 @@ def judge(
     times: Sequence[UpdateTimes | None] = (),
     higher: bool = False,
     paper: str = "",
+    without: Sequence[RunResult] = (),
 ) -> ClaimResult:
     """Compare the measurements with the paper's statement.
 
     ``baseline`` and ``other`` are the results of its two models; either may be empty. ``times`` are the interleaved timings in
     the order of ``timing_names``: of both models, and of ``baseline`` and ``claim.after_cut``; None if not measured.
-    ``higher``: whether a higher validation metric is better. Raises DataError: other data or measurements, or no value."""
+    ``higher``: whether a higher validation metric is better. ``without`` are the results of ``claim.without``. Raises
+    DataError: other data or measurements, or no value."""
     published = claim.published and claim.published[1] / claim.published[0] - 1
     said = claim.model_dump(include={"statement", "source", "metric", "note"})
     result = ClaimResult(name=name, verdict="not run", published=published, paper=paper, **said)
@@ -86,16 +114,19 @@ def judge(
     if not baseline or not other:
         missing = [arm for arm, results in zip(claim.small, (baseline, other), strict=True) if not results]
         return result.model_copy(update={"why": f"no run of {' and '.join(missing)}"})
-    if unlike := [run for run in (*baseline[1:], *other) if run.signature != baseline[0].signature]:
+    if unlike := [run for run in (*baseline[1:], *other, *without) if run.signature != baseline[0].signature]:
         first, second = baseline[0], unlike[0]
         raise DataError(
             f"claim {name}: results {first.trial} and {second.trial} were not measured on the same data in the same way "
             f"({first.signature!r} and {second.signature!r}); delete the files of the older ones, and the data and runs beside "
             f"them, and type: sememekit reproduce run {name}"
         )
-    sides = (baseline, claim.baseline_value or claim.value), (other, claim.value)
-    values = [[run.value(path) / (run.value(claim.over) if claim.over else 1.0) for run in side] for side, path in sides]
-    if any(value <= 0 for side in values for value in side):
+    places = claim.baseline_value or claim.value, claim.value, claim.without_value or claim.value
+    *values, alone = (
+        [run.value(path) / (run.value(claim.over) if claim.over else 1.0) for run in side]
+        for side, path in zip((baseline, other, without), places, strict=True)
+    )
+    if any(value <= 0 for side in (*values, alone) for value in side):
         found = " and ".join(", ".join(f"{value:g}" for value in side) for side in values)
         return result.model_copy(update={"why": f"{claim.metric} is {found}: of values that are not above 0 there is no ratio"})
     # a baseline that needs no training is measured beside each run: the seeds pair it with that run
@@ -121,8 +152,18 @@ def judge(
             "at_equal_time": timed and _relative(timed),
             "verdict_at_equal_time": _verdict(timed, claim) if timed else "not run",
             "cpu_minutes": cpu / 60,
+            "control": _control(claim, alone, *values) if alone else None,
         }
     )
+
+
+def _control(claim: PaperClaim, alone: Sequence[float], baseline: Sequence[float], other: Sequence[float]) -> Control:
+    """Return the standing of the control ``baseline`` beside the values of ``claim.without``."""
+    of_control, of_other = (_log_ratio(alone, side) for side in (baseline, other))
+    verdict = _verdict(of_control, claim)
+    standing: Standing = "none" if verdict == "contradicted" else "inconclusive" if verdict == "inconclusive" else "control"
+    effects = _relative(of_control), _relative(of_other)
+    return Control(without=claim.without, standing=standing, effect=effects[0], effect_of_other=effects[1])
 
 
 def _log_ratio(baseline: Sequence[float], other: Sequence[float]) -> Interval:

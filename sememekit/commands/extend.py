@@ -75,7 +75,9 @@ def command(
 
 def _print_extended(report: "ExtendReport", quiet: bool) -> None:
     shares = "by counts" if report.counted else "equal"
-    calibrated = f"met in the mean over {report.contexts:,} contexts" if report.calibrated else "not met: no bias a word"
+    calibrated = "not met: no bias a word"
+    if report.calibration_error is not None:
+        calibrated = f"met in the mean over {report.contexts:,} contexts, within {100 * report.calibration_error:.2g} %"
     fields = {
         "words added": len(report.words),
         "of them without sememes": len(report.unannotated),
@@ -88,7 +90,11 @@ def _print_extended(report: "ExtendReport", quiet: bool) -> None:
     print_fields(f"{report.written}: {report.run} with more words", fields)
     for cause, words in report.refused.items():
         remark(f"{cause}: {' '.join(words[:10])}{' ...' if len(words) > 10 else ''}", quiet)
-    if report.dropped_sememes:
-        remark(f"sememes that the graph does not know: {' '.join(report.dropped_sememes[:10])}", quiet)
+    for what, some in (
+        (f"the run's segmenter cuts {len(report.cut_apart):,} of them apart where they stand alone", report.cut_apart),
+        ("sememes that the graph does not know", report.dropped_sememes),
+    ):
+        if some:
+            remark(f"{what}: {' '.join(some[:10])}{' ...' if len(some) > 10 else ''}", quiet)
     prepare = "preprocess", "plain", "TEXT", "--vocabulary", report.written, "--out", "DATA"
     hint(f"next: {typed('sememekit', *(prepare if report.shares else ('predict', report.written, 'TEXTS')))}", quiet)

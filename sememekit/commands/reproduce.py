@@ -65,9 +65,12 @@ def show(
 ) -> None:
     """Print the commands of a claim as a shell script, without running them; its head names the files needed below --root."""
     from sememekit.claims.chain import shell_script
-    from sememekit.jobs.reproduce import corpora_in, timings_for, trials_of
+    from sememekit.jobs.reproduce import corpora_in, differing, timings_for, trials_of
+    from sememekit.reports.ledger import differing_text
 
     trials = trials_of([claim], out, root, seeds, tiny, must_exist=False)
+    for also in filter(None, differing([claim]).values()):
+        say(f"# its models also differ in {differing_text(also)}")
     script = shell_script(trials, timings_for([claim], out, root, tiny))
     say("".join(f"# needs {path}\n" for path in corpora_in(script, root)) + script, end="")
 
@@ -168,8 +171,11 @@ def _with_word(word: str | None) -> list[str]:
 
 
 def _print(found: Sequence["ClaimResult"]) -> None:
-    from sememekit.reports.ledger import COLUMNS, DETAILS, by_paper, details, row
+    from sememekit.reports.ledger import COLUMNS, DETAILS, by_paper, details, remarks, row
 
     for paper, claims in by_paper(found):
         cells = [(claim.name, *row(claim)[1:], *details(claim)[2:]) for claim in claims]
-        print_table(paper, (*COLUMNS, *DETAILS[2:]), cells, numeric=6)
+        print_table(paper, (*COLUMNS, *DETAILS[2:]), cells, numeric=(6, 7, 8, 9))
+        for claim in claims:
+            for line in remarks(claim):
+                say(f"{claim.name}: {line}")

@@ -196,7 +196,10 @@ def keep_clusters(
     plan = source.plan
     if epochs:
         plan = {**plan, "schedule": {**plan["schedule"], "epochs": epochs}}
-    return out, source.write_beside(out, plan, source.versions, source.kept(), loaded.snapshot, task, state, [record])
+    written = source.write_beside(
+        out, plan, source.versions, source.kept(), loaded.snapshot, task, state, [record], check=Run.open
+    )
+    return out, written
 
 
 def cluster_update(

@@ -7,14 +7,16 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from sememekit.claims.chain import Timing, Trial, result_names, steps_of, timing_names, timings_of
-from sememekit.claims.claims import MOST_SEEDS, ClaimFile, PaperClaim, load_claims, paper_of
+from sememekit.claims.claims import MOST_SEEDS, ClaimFile, PaperClaim, differences, load_claims, paper_of, settings_of
 from sememekit.claims.results import read_results, read_times
 from sememekit.claims.verdict import ClaimResult, judge
-from sememekit.config import nearest
+from sememekit.config import apply_overrides, load_recipe, nearest
 from sememekit.engines.base import open_engine
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import read_object, refuse_odd_files
 from sememekit.jobs.trials import run_timing, run_trials
+from sememekit.reports.ledger import differing_text
+from sememekit.runs.plan import read_plan
 
 
 def reproduce(
@@ -33,6 +35,9 @@ def reproduce(
 
     Raises ConfigError: an unknown claim, or one without a small protocol. Raises DataError: no corpora. See ``run_trials``."""
     trials = trials_of(names, out, root, seeds, tiny)
+    for name, also in differing(names).items():
+        if also:
+            say(f"{name}: its models also differ in {differing_text(also)}")
     numbers = {trial.name: number for number, trial in enumerate(trials, start=1)}
 
     def show(trial: Trial, line: str) -> None:
@@ -59,9 +64,28 @@ def judged(out: Path, names: Sequence[str], tiny: bool = False, results: Path | 
             found.append(judge(name, claim, [], [], paper=paper_of(file, claim)))
             continue
         runs = read_results(folder / name for name in result_names(file, claim, MOST_SEEDS, tiny)).values()
-        baseline, other = ([run for run in runs if run.arm == arm] for arm in claim.small)
+        baseline, other, without = ([run for run in runs if run.arm == arm] for arm in (*claim.small, claim.without))
         timings = [] if tiny else [read_times(folder / name) for name in timing_names(file, claim)]
-        found.append(judge(name, claim, baseline, other, timings, file.arm[claim.small[0]].higher, paper_of(file, claim)))
+        higher, paper = file.arm[claim.small[0]].higher, paper_of(file, claim)
+        judgement = judge(name, claim, baseline, other, timings, higher, paper, without)
+        if baseline and other:
+            sides = (settings_of(file, side[0].arm, side[0].plan) for side in (baseline, other))
+            judgement = judgement.model_copy(update={"also": differences(name, claim, *sides)})
+        found.append(judgement)
+    return found
+
+
+def differing(names: Sequence[str]) -> dict[str, dict[str, tuple[str, str]]]:
+    """Return for each claim the settings beside its own in which its models differ, by the recipes of today. Raises
+    ConfigError: the claim does not name one."""
+    found, claims = {}, load_claims()
+    for name in names:
+        file, claim = _claim(name, claims)
+        if claim.small:
+            arms = [file.arm[arm] for arm in claim.small]
+            plans = [read_plan(apply_overrides(load_recipe(arm.recipe), arm.set), arm.recipe).table() for arm in arms]
+            sides = (settings_of(file, arm, plan) for arm, plan in zip(claim.small, plans, strict=True))
+            found[name] = differences(name, claim, *sides)
     return found
 
 

@@ -1,11 +1,11 @@
 """The ledger: every claim of the five papers with its verdict, as Markdown and as a page."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from sememekit.claims.verdict import VERDICTS, ClaimResult
+from sememekit.claims.verdict import STANDINGS, VERDICTS, ClaimResult
 from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.figures import percent_interval
@@ -17,7 +17,7 @@ Row = tuple[str, ...]
 COLUMNS: Final = ("claim", "verdict", "effect (95 %)", "paper")  # of results; effect and paper are relative differences
 DETAILS: Final = (
     *("name", "place in the paper; metric", "baseline", "other", "seeds"),
-    *("at equal CPU time", "time of an update", "CPU minutes"),
+    *("at equal CPU time", "time of an update", "CPU minutes", "also differs in"),
 )
 """Columns of details."""
 MARKDOWN: Final = Kind("a ledger of claims", lambda head: head.startswith(b"# Claims\n"))
@@ -50,6 +50,7 @@ def row(claim: ClaimResult) -> Row:
     if claim.effect is None:
         return claim.statement, claim.verdict, claim.why, published
     verdict = f"{claim.verdict} (tiny: shows nothing)" if claim.tiny else claim.verdict
+    verdict += " (no control)" if claim.control is not None and claim.control.standing == "none" else ""
     return claim.statement, verdict, effect_text(*claim.effect), published
 
 
@@ -65,6 +66,23 @@ def effect_text(value: float, low: float | None = None, high: float | None = Non
     return f"{value + 1:.1f} times" + ("" if low is None or high is None else f" ({low + 1:.1f} to {high + 1:.1f})")
 
 
+def remarks(claim: ClaimResult) -> list[str]:
+    """Return the sentences below the table of a claim: its note, and what its control does alone."""
+    found, control = [claim.note] if claim.note else [], claim.control
+    if control is not None:
+        alone, other = effect_text(*control.effect), effect_text(*control.effect_of_other)
+        found.append(f"{STANDINGS[control.standing]}, {alone} against `{control.without}`; `other` has {other} against it.")
+    return found
+
+
+def differing_text(also: Mapping[str, tuple[str, str]]) -> str:
+    """Name the settings beside those of a claim in which its models differ, the value of ``other`` first.
+
+    >>> differing_text({"decoder.samples": ("0", "1000")})
+    'decoder.samples 1000 against 0'"""
+    return ", ".join(f"{key} {other} against {baseline}" for key, (baseline, other) in also.items())
+
+
 def details(claim: ClaimResult) -> Row:
     """Return the cells of ``DETAILS``; without results the cells after the metric are empty."""
     place = f"{claim.source}; {claim.metric}"
@@ -75,7 +93,7 @@ def details(claim: ClaimResult) -> Row:
     timed = f"{claim.verdict_at_equal_time}, {effect_text(*claim.at_equal_time)}" if claim.at_equal_time else ""
     cost = f"{claim.cost:.2f}" if claim.cost else "" if claim.untrained else "not measured"
     cost += f", then {claim.cost_after_cut:.2f}" if claim.cost_after_cut else ""
-    return claim.name, place, *means, seeds, timed, cost, f"{claim.cpu_minutes:.1f}"
+    return claim.name, place, *means, seeds, timed, cost, f"{claim.cpu_minutes:.1f}", differing_text(claim.also)
 
 
 def markdown(found: Ledger) -> str:
@@ -100,7 +118,7 @@ END: Final = "<!-- end of the ledger -->"
 def _shown(found: Ledger) -> dict[str, Any]:
     counts = [(verdict, str(found.counts[verdict]), meaning) for verdict, meaning in VERDICTS.items()]
     papers = [
-        (paper, [(claim, row(claim)) for claim in claims], [details(claim) for claim in claims])
+        (paper, [(claim, row(claim), remarks(claim)) for claim in claims], [details(claim) for claim in claims])
         for paper, claims in by_paper(found.claims)
     ]
     of = Counter(found.counts)

@@ -25,14 +25,15 @@ from sememekit.sememes.new_words import NewWords, larger_graph, new_words, read_
 from sememekit.tasks.base import LabelPredictor, Task, declares
 from sememekit.tasks.classifier import TextClassifier
 from sememekit.tasks.writing import Predictor, predictions, predictor
-from sememekit.text.vocabulary import Vocabulary
+from sememekit.text.chunks import CHUNKS
+from sememekit.text.vocabulary import UNKNOWN, Vocabulary
 from sememekit.training.manifest import EXTENDED
 
-OF_UNKNOWN: Final = 0.5
+OF_UNKNOWN: Final = 0.75
 """Share of the vector of ``<unk>`` in the base of a new vector; the rest is the mean prediction. Layers with senses have no
 such base, since they score ``<unk>`` through the gate of a separate sememe. In a classifier ``<unk>`` is the whole base."""
 NUM_CONTEXTS: Final = 2048  # contexts of the training text in which the mean probabilities of new words are measured
-_ROUNDS: Final = 6
+_ROUNDS, _NEAR = 100, 1e-4  # most rounds of calibration, and the largest relative error that ends it
 _AT_ONCE: Final = 256
 
 
@@ -59,6 +60,10 @@ class ExtendReport(OfRun):
     """True if the layer has a bias for each word, set so that the shares hold in the mean over ``contexts``."""
     contexts: int
     """Contexts of the training text."""
+    calibration_error: float | None = None
+    """The largest relative difference of a mean probability from its share; None if not calibrated, or of an older version."""
+    cut_apart: tuple[str, ...] = ()
+    """New words that the segmenter of the run divides where they stand alone, so that text may not have them."""
     features: int
     """Number of features from which the numbers were predicted; ``predicted`` names the tensors."""
     predicted: tuple[str, ...]
@@ -81,11 +86,11 @@ def extend(
     """Write a run with more words, without training; the probabilities of all words are exactly normalised.
 
     The parameters of a new word (vectors, biases, clusters) are predicted from its sememes and characters by a regression on
-    the words of the run (``WordFit``). With x(w) the prediction and m its mean, a new vector is b + x(w) - m, where b is half
-    of the vector of ``<unk>`` plus half of m; in a layer with senses it is x(w). Biases are then set so that, in the mean over
-    contexts of the training text, a new word has its share of the former probability of ``<unk>``, and ``<unk>`` keeps the
-    rest. A classifier only reads the new words: b is the vector of ``<unk>``, and m the mean prediction for known words, so
-    that no vector depends on other new words.
+    the words of the run (``WordFit``). With x(w) the prediction and m its mean, a new vector is b + x(w) - m, where b is
+    ``OF_UNKNOWN`` of the vector of ``<unk>`` and the rest of m; in a layer with senses it is x(w). Biases are then set so that,
+    in the mean over contexts of the training text, a new word has its share of the former probability of ``<unk>``, and
+    ``<unk>`` keeps the rest. A classifier only reads the new words: b is the vector of ``<unk>``, and m the mean prediction for
+    known words, so that no vector depends on other new words.
 
     ``words`` is a file of ``read_new_words``. ``sources`` are lexicons for words without sememes in the file, and without a
     graph also for the run's words (default: the open lexicon); ``side`` is of a two-sided lexicon, ``lemmas`` are as for
@@ -104,7 +109,7 @@ def extend(
     if unknown is None:
         raise ConfigError(f"{run} has no <unk>, so that new words have no probability to share; train one with --min-count 2")
     known_graph, asked = _known_graph(loaded, sources, side)
-    new = read_new_words(words, known_graph, asked, side, lemmas)
+    new = read_new_words(words, known_graph, asked, side, lemmas, loaded.form())
     added = [entry.word for entry in new.entries]
     shares, counts, contexts, target = list[float](), dict.fromkeys(added, 0) | new.counts, torch.zeros(0), torch.zeros(0)
     if task is not None:
@@ -113,29 +118,31 @@ def extend(
         contexts = _contexts(task, prepared, progress)
         target = torch.tensor([*shares, 1.0 - sum(shares)]) * _mean_probabilities(task.decoder, contexts)[unknown]
     larger = _enlarged(loaded, known_graph, new, counts, f"{len(added)} words of {words.name}")
-    calibrated = task is not None and _calibrate(
-        predictor(larger.task, "extend").decoder, larger.growth, added, contexts, target
-    )
+    error = None
+    if task is not None:
+        error = _calibrate(predictor(larger.task, "extend").decoder, larger.growth, added, contexts, target)
     report = ExtendReport(
         **loaded.of_run,
         written=str(out),
         vocabulary=larger.growth.larger.fingerprint,
         of_vocabulary=loaded.vocabulary.fingerprint,
         words=tuple(added),
-        unannotated=tuple(entry.word for entry in new.entries if not entry.is_annotated),
+        unannotated=tuple(entry.word for entry in new.entries if entry.sememes() == {UNKNOWN}),
         refused=new.refused,
         dropped_sememes=new.dropped,
         shares=tuple(shares),
         unknown_share=1.0 - sum(shares),
         counted=bool(new.counts),
-        calibrated=calibrated,
+        calibrated=error is not None,
         contexts=len(contexts),
+        calibration_error=error,
+        cut_apart=tuple(word for word in added if loaded.form().cut(word, loaded.segmenter()) != [word]),
         features=larger.growth.fit.num_features,
         predicted=larger.predicted,
     )
     files = _files(loaded, larger, report)
     versions = {key: value for key, value in loaded.folder.versions.items() if key != "run"}
-    loaded.folder.write_beside(out, larger.plan.table(), versions, files, loaded.snapshot, larger.task, {})
+    loaded.folder.write_beside(out, larger.plan.table(), versions, files, loaded.snapshot, larger.task, {}, check=Run.open)
     return report
 
 
@@ -267,27 +274,37 @@ def _clusters(growth: Growth, decoder: object, given: NDArray[np.int64] | None, 
 
 
 @torch.no_grad()
-def _calibrate(decoder: Decoder, growth: Growth, added: Sequence[str], contexts: Tensor, target: Tensor) -> bool:
-    """Adjust biases of new words and ``<unk>`` to mean probabilities ``target`` (n + 1); return whether the layer has any."""
+def _calibrate(decoder: Decoder, growth: Growth, added: Sequence[str], contexts: Tensor, target: Tensor) -> float | None:
+    """Adjust biases of new words and ``<unk>`` to mean probabilities ``target`` (n + 1); return the largest relative error.
+
+    None: the layer has no such biases."""
     larger, graph = growth.larger, growth.graph
     sizes = {len(larger): None, graph.num_senses: torch.tensor(graph.word_of_sense)}
     biases = [part for part in decoder.parameters() if part.ndim == 1 and len(part) in sizes]
     if not biases:
-        return False
+        return None
     bias, words = biases[0], torch.from_numpy(larger.encode([*added, larger.token(larger.unknown_id or 0)]))
     of_row = sizes[len(bias)]
-    for _ in range(_ROUNDS):  # each comes nearer to the target
-        offset = torch.zeros(len(larger), dtype=torch.float64)
+    for last in (*[False] * _ROUNDS, True):  # each comes nearer to the target
         mean = _mean_probabilities(decoder, contexts)[words]
+        error = float((mean / target.clamp(min=1e-12) - 1.0).abs().max())
+        if error <= _NEAR or last:
+            break
+        offset = torch.zeros(len(larger), dtype=torch.float64)
         offset[words] = (target.clamp(min=1e-12).log() - mean.clamp(min=1e-30).log()).clamp(-3.0, 3.0)
         bias.add_((offset if of_row is None else offset[of_row]).to(bias))
-    return True
+    return error
 
 
 def _files(loaded: Run, made: _Enlarged, report: ExtendReport) -> dict[str, bytes]:
     larger = made.growth.larger
     signature = loaded.signature.model_copy(update={"vocabulary": larger.fingerprint, "vocabulary_size": len(larger)})
     changed = saved_parts(larger, made.graph, made.clusters)
+    if loaded.chunks is not None and signature.chunks is not None:
+        chunks = loaded.chunks.of_vocabulary(larger)
+        changed[CHUNKS] = chunks.content
+        summary = signature.chunks.model_copy(update={"fingerprint": chunks.fingerprint})
+        signature = signature.model_copy(update={"chunks": summary})
     if loaded.folder.file(TRAIN_COUNTS).exists():
         counts = np.zeros(len(larger), dtype=np.int64)
         counts[larger.encode(loaded.vocabulary.tokens)] = loaded.train_counts

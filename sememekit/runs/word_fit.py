@@ -12,10 +12,11 @@ from torch import Tensor
 from sememekit.errors import ConfigError
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.graph import WordEntry
-from sememekit.text.vocabulary import Vocabulary
+from sememekit.text.vocabulary import UNKNOWN, Vocabulary
 
-RIDGE: Final = 0.3  # penalty of the regression, chosen on the validation text of docs/results/growing.md
+RIDGE: Final = 1.5  # penalty of the regression, chosen on the validation text of docs/results/growing.md
 _CHARACTERS, _CONSTANT, _SEEN = 0.7, 10.0, 10.0
+_SEMEME: Final = "sememe "  # beginning of the name of a feature that is a sememe
 _MOST_PARTS: Final = 3000  # number of most frequent characters that are features, which bounds the size of the regression
 _AT_ONCE: Final = 4096
 
@@ -29,7 +30,8 @@ class WordFit:
 
     x(w) = W f(w), where f(w) has the sememes of the word's senses, each sense normalised, its characters and their places, the
     logarithm of its count, and a constant. W minimises sum_w c_w / (c_w + 10) |x(w) - W f(w)|^2 + ridge |W|^2 over the words of
-    the model; the weights depend on counts c_w, since vectors of rare words are noisy.
+    the model; the weights depend on counts c_w, since vectors of rare words are noisy. A word or sense without a sememe of
+    f(w) is predicted by a second W, which is learned without sememes.
 
     ``graph`` has the senses of V' words, new words included; ``counts`` (V',) has the count of each word, assumed for new
     words; ``known`` (V',) is the mask of the words of the model."""
@@ -39,6 +41,7 @@ class WordFit:
         self.known_words, self.new_words = np.flatnonzero(known), np.flatnonzero(~known)
         self.known_senses, self.new_senses = (np.flatnonzero(of[graph.word_of_sense]) for of in (known, ~known))
         self._columns = _columns([self._entries[word] for word in self.known_words])
+        self._of_sememes = torch.tensor([False] * 3 + [name.startswith(_SEMEME) for name in self._columns])
         self._mean_log = float(np.log(counts[known] + 1.0).mean())
 
     @property
@@ -58,8 +61,13 @@ class WordFit:
             inner += weighted @ features
             cross += weighted @ targets[begin : begin + _AT_ONCE]
         inner.diagonal().add_(RIDGE)
-        solved = torch.cholesky_solve(cross, torch.linalg.cholesky(inner))
-        return (self._features(new, of_senses=of_senses) @ solved).reshape(len(new), *values.shape[1:])
+        asked = self._features(new, of_senses=of_senses)
+        result, bare = asked.new_empty(len(new), targets.shape[1]), ~asked[:, self._of_sememes].any(dim=1)
+        for rows_of_kind, kept in ((~bare, torch.ones_like(self._of_sememes)), (bare, ~self._of_sememes)):
+            if rows_of_kind.any():
+                solved = torch.cholesky_solve(cross[kept], torch.linalg.cholesky(inner[kept][:, kept]))
+                result[rows_of_kind] = asked[rows_of_kind][:, kept] @ solved
+        return result.reshape(len(new), *values.shape[1:])
 
     def vote(self, values: Tensor, rows: NDArray[np.int64], new: NDArray[np.int64]) -> Tensor:
         """(n,) the most frequent integer, such as a cluster, of the ten most similar words, weighted by similarity."""
@@ -81,7 +89,7 @@ class WordFit:
             entry = self._entries[word]
             senses = (entry.senses[row - int(self._graph.sense_offsets[word])],) if of_senses else entry.senses
             for sense in senses:
-                names = [self._columns[name] for one in sense.sememes if (name := f"sememe {one}") in self._columns]
+                names = [self._columns[name] for one in sense.sememes if (name := f"{_SEMEME}{one}") in self._columns]
                 values[names] += (max(1, len(names)) * len(senses)) ** -0.5
             parts = [self._columns[part] for part in _parts(entry.word) if part in self._columns]
             values[parts] += _CHARACTERS / max(1, len(parts)) ** 0.5
@@ -90,7 +98,7 @@ class WordFit:
 
 def _columns(entries: Sequence[WordEntry]) -> dict[str, int]:
     """Feature -> column, after the constant and the count; characters of only one word are left out."""
-    sememes = sorted({f"sememe {name}" for entry in entries for name in entry.sememes() if entry.is_annotated})
+    sememes = sorted({f"{_SEMEME}{name}" for entry in entries for name in entry.sememes() - {UNKNOWN}})
     seen = Counter(part for entry in entries for part in _parts(entry.word))
     parts = sorted(part for part, times in seen.most_common(_MOST_PARTS) if times > 1)
     return {name: column for column, name in enumerate([*sememes, *parts], start=3)}

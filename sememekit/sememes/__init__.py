@@ -27,6 +27,7 @@ LEXICON_FORMATS: dict[str, str] = {
     "wordnet": "sememekit.sememes.formats.wordnet:WordNetReader",
     "random": "sememekit.sememes.formats.controls:RandomReader",
     "single": "sememekit.sememes.formats.controls:SingleReader",
+    "bare": "sememekit.sememes.formats.controls:BareReader",
     "shuffled": "sememekit.sememes.formats.controls:ShuffledReader",
 }
 """Format of ``--source`` -> "module:Class"."""

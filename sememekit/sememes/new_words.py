@@ -12,6 +12,7 @@ from sememekit.sememes import SememeGraph, Side, build_graph, open_lemmas, open_
 from sememekit.sememes.overlay import near
 from sememekit.sememes.special_tokens import UNKNOWN
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry
+from sememekit.text.form import CLOSING, OPENING, TextForm
 from sememekit.text.vocabulary import Vocabulary, parse_count
 
 PRESENT: Final = "in the vocabulary already"
@@ -30,7 +31,12 @@ class NewWords(NamedTuple):
 
 
 def read_new_words(
-    path: Path, graph: SememeGraph, sources: Sequence[str] = (), side: Side = "chinese", lemmas: str | None = None
+    path: Path,
+    graph: SememeGraph,
+    sources: Sequence[str] = (),
+    side: Side = "chinese",
+    lemmas: str | None = None,
+    form: TextForm | None = None,
 ) -> NewWords:
     """Read a file of new words for a run that knows the words and the sememes of ``graph``.
 
@@ -38,8 +44,8 @@ def read_new_words(
     on each line. A word without sememes in the file is looked up in ``sources``, then its base form by ``lemmas``. One side of
     a name such as ``fruit|水果`` is enough.
 
-    Raises DataError: the file cannot be read, has no words, a count is no number, or no word of it can be added. Raises
-    ConfigError, DataError: as ``open_lexicon``."""
+    Raises DataError: the file cannot be read, has no words, a count is no number, a word that no text can have (of this
+    ``form``, default: as written), or no word of it can be added. Raises ConfigError, DataError: as ``open_lexicon``."""
     lines = read_text(path, lambda why: DataError(f"--words {why}")).splitlines()
     rows = [(number, line.split("\t")) for number, line in enumerate(lines, start=1) if line.strip()]
     if not rows:
@@ -52,6 +58,8 @@ def read_new_words(
         word = row.get("word", "").strip()
         if not word or (not named and len(columns) > 1):
             raise DataError(f"{path}:{number}: {'no word' if named else 'a tab, and no header'}; begin with: word TAB sememes")
+        if why := _impossible(word, form or TextForm()):
+            raise DataError(f"{path}:{number}: no text has the word {word!r}, since {why}; correct the line, or take it out")
         words[word] = None
         described |= {word} if row.get("sememes", "").strip() else set()
         if text := row.get("count", "").strip():
@@ -70,6 +78,16 @@ def read_new_words(
             "that 'sememekit lookup WORD --graph RUN' shows, or a --source with these words"
         )
     return new
+
+
+def _impossible(word: str, form: TextForm) -> str:
+    """Return why no text can have a word; empty if one can."""
+    if any(map(str.isspace, word)):
+        return "words have no blank inside"
+    if word in (*OPENING, *CLOSING):
+        return "marks of the begin and the end of a sentence are taken out of text"
+    read = form.word(word)
+    return "" if read == word else f"the text of this run has {read!r} in its place"
 
 
 def new_words(

@@ -47,7 +47,7 @@ class ChunkVocabulary:
         self.counts = np.fromiter(counts, dtype=np.int64)
         self._vocabulary, self._words = vocabulary, vocabulary.tokens
         self._ngrams = tuple(ngrams)
-        self.fingerprint = hashlib.sha256(self._as_bytes()).hexdigest()[:16]
+        self.fingerprint = hashlib.sha256(self.content).hexdigest()[:16]
         self._keys, self._nodes, self._chunks = _trie(self._ngrams, self.num_tokens)
 
     def __len__(self) -> int:
@@ -74,6 +74,11 @@ class ChunkVocabulary:
         kept = [index for index, ngram in enumerate(self._ngrams) if len(ngram) <= length][:num_ngrams]
         ngrams = [self._ngrams[index] for index in kept]
         return ChunkVocabulary(self._vocabulary, ngrams, self.counts[kept].tolist(), max_length=length)
+
+    def of_vocabulary(self, vocabulary: Vocabulary) -> "ChunkVocabulary":
+        """Return the same n-grams with the ids of a vocabulary that has all of these words, in the same order."""
+        ngrams = [tuple(vocabulary.encode(self.text(id)).tolist()) for id in range(self.num_tokens, len(self))]
+        return ChunkVocabulary(vocabulary, ngrams, self.counts.tolist(), max_length=self.max_length)
 
     def windows(self, tokens: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """The chunks that end at each position of ``tokens`` (B, T); a negative id is padding and belongs to no chunk.
@@ -105,7 +110,7 @@ class ChunkVocabulary:
             )
 
     def save(self, path: Path | str) -> None:
-        Path(path).write_bytes(self._as_bytes())
+        Path(path).write_bytes(self.content)
 
     @classmethod
     def load(cls, path: Path | str, vocabulary: Vocabulary) -> "ChunkVocabulary":
@@ -133,7 +138,9 @@ class ChunkVocabulary:
             ngrams.append(tuple(vocabulary.id(word) for word in words))
         return cls(vocabulary, ngrams, counts, max_length=length)
 
-    def _as_bytes(self) -> bytes:
+    @property
+    def content(self) -> bytes:
+        """The file of :meth:`save`."""
         lines = [f"chunks\t{self.vocabulary_fingerprint}\t{self.max_length}"]
         for count, ngram in zip(self.counts.tolist(), self._ngrams, strict=True):
             lines.append("\t".join([str(count), *(self._words[token] for token in ngram)]))

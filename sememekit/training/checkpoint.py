@@ -191,10 +191,13 @@ class RunFolder:
         model: nn.Module,
         trainer: Mapping[str, Any],
         records: Iterable[Mapping[str, Any]] = (),
+        *,
+        check: Callable[[Path], object],
     ) -> str:
         """Write another run: the metrics of this run up to ``snapshot``, then ``records``, and one snapshot. Return its name.
 
-        The new run is built in a hidden folder, without remains of a killed process, and appears, complete, by one rename."""
+        The new run is built in a hidden folder, without remains of a killed process, and appears, complete, by one rename.
+        ``check`` opens it before; a run that it refuses does not appear, and its error is raised."""
         hidden, step = out.with_name(f".{out.name}.partial"), snapshots.step_of(snapshot)
         if hidden.exists():
             shutil.rmtree(hidden)
@@ -202,6 +205,11 @@ class RunFolder:
         for line in [*(line for line in self.metrics() if line["step"] <= step), *records]:
             copy.append_metrics(line)
         name = copy.save(step, model, trainer, best=True)
+        try:
+            check(hidden)
+        except BaseException:
+            shutil.rmtree(hidden)
+            raise
         sync_to_disk(hidden)
         hidden.replace(out)
         sync_to_disk(out.parent)

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from sememekit.claims.chain import folder_of, result_names, shell_script, steps_of, timing_names, timings_of
-from sememekit.claims.claims import load_claims
+from sememekit.claims.claims import is_control, load_claims
 from sememekit.config import apply_overrides, load_recipe
 from sememekit.errors import ConfigError
+from sememekit.jobs.reproduce import differing
 from sememekit.runs.plan import read_plan
 
 CLAIMS = load_claims()
@@ -35,7 +36,25 @@ graph = true
 statement = "two is better"
 source = "Table 1"
 small = ["one", "two"]
+about = ["graph", "encoder.injection"]
 """
+
+
+CONTROL = """paper = "P"
+[data.text-random]
+base = "text"
+about = "random labels"
+graph = "build-sememe-graph --source random:open --data {data} --out {graph}"
+[arm.labels]
+base = "two"
+data = "text-random"
+[claim.meaning]
+statement = "sememes are better than labels"
+source = "a control"
+small = ["labels", "two"]
+about = ["graph"]
+"""
+CONTROL_WITHOUT = f'{CONTROL}without = "on"\n'
 
 
 def test_every_shipped_claim_names_recipes_that_its_settings_fit() -> None:
@@ -49,6 +68,37 @@ def test_every_shipped_claim_names_recipes_that_its_settings_fit() -> None:
                 seen.add((arm.recipe, arm.set))
                 read_plan(apply_overrides(load_recipe(arm.recipe), (*arm.set, *file.tiny)), arm.recipe)
     assert len(seen) > 20
+
+
+def test_every_shipped_claim_names_all_in_which_its_models_differ() -> None:
+    """Both by the recipes of today; what it names differs, too."""
+    found = differing(list(CLAIMS))
+    assert {name: [*also] for name, also in found.items()} == {
+        name: [*claim.also] for name, (_, claim) in CLAIMS.items() if claim.small
+    }
+    assert found["sdlm-below-softmax"] == {"decoder.samples": ("0", "1000")}
+    assert found["sdlm-exact-below-softmax"] == {}
+
+
+def test_every_control_is_measured_beside_a_model_without_it() -> None:
+    """Random labels, shuffled senses and the like: the third arm reads no annotation, or states the value of none."""
+    controls = {name: found for name, found in CLAIMS.items() if is_control(*found)}
+    assert len(controls) > 30
+    marks = ("random:", "shuffled:", "single:", "bare:", "--drop-edges 1 ")
+    for name, (file, claim) in CLAIMS.items():
+        if claim.small is None or claim.better == "equal":
+            continue
+        baseline, other = (
+            [arm.evaluate, file.data[arm.data].graph * arm.graph] for arm in map(file.arm.__getitem__, claim.small)
+        )
+        if any(mark in str(baseline) and mark not in str(other) for mark in marks):
+            assert name in controls
+    for name, (file, claim) in controls.items():
+        third = file.arm[claim.without]
+        plan = read_plan(apply_overrides(load_recipe(third.recipe), third.set), third.recipe).table()
+        reads = plan.get("decoder", {}).get("name") == "sdlm" or plan["encoder"].get("injection", "none") != "none"
+        extended = "extend" in str(third.evaluate)
+        assert claim.without_value or ("bare:" in str(third.evaluate) if extended else not reads), name
 
 
 def test_a_published_direction_is_that_of_the_claim() -> None:
@@ -132,7 +182,8 @@ def test_vectors_and_a_folder_to_write_are_put_in(tmp_path: Path) -> None:
 def test_an_arm_without_vectors_is_called_as_before_arms_had_any() -> None:
     """Stored results would not be counted otherwise."""
     file, claim = load_claims()["sdlm-hownet-below-random"]
-    assert result_names(file, claim, seeds=1) == ["sdlm-random-small-1-ce647a38.json", "sdlm-small-1-ba69f6ea.json"]
+    names = ["sdlm-random-small-1-ce647a38.json", "sdlm-small-1-ba69f6ea.json", "softmax-small-1-e51cf027.json"]
+    assert result_names(file, claim, seeds=1) == names, "the last is of the model without the control"
 
 
 def test_a_claim_whose_updates_cost_more_after_a_cut_has_a_second_timing(tmp_path: Path) -> None:
@@ -163,6 +214,7 @@ set = []
 statement = "four is better"
 source = "Table 2"
 small = ["three", "four"]
+about = ["encoder.injection"]
 """
     file, _ = write(tmp_path, FILE + further)["best"]
     text, other = file.data["text"], file.data["other"]
@@ -190,6 +242,7 @@ augment = "attack {run} --data {text}/train.txt --out {out}"
 statement = "hardened is better"
 source = "Table 4"
 small = ["one", "hardened"]
+about = ["augment"]
 """
     write(tmp_path, FILE + further)
     file, claim = load_claims(tmp_path)["harder"]
@@ -236,6 +289,7 @@ evaluate = "evaluate-ppl {run} --cache"
 statement = "again is better"
 source = "Table 2"
 small = ["two", "again"]
+about = ["evaluate"]
 [arm.bare]
 data = "text"
 recipe = "ours/ptb-lstm"
@@ -244,6 +298,7 @@ set = ["encoder.injection=cell"]
 statement = "bare is better"
 source = "Table 2"
 small = ["two", "bare"]
+about = ["graph"]
 """
     write(tmp_path, FILE + further)
     claims = load_claims(tmp_path)
@@ -330,6 +385,9 @@ def test_a_changed_recipe_has_another_place(tmp_path: Path) -> None:
         ("graph = true", "grph = true", r"unknown key '.*grph'"),
         ('graph = "build', 'gaph = "build', r"unknown key '.*gaph'"),
         ('paper = "P"', "paper = P", "not TOML.*reproduce list"),
+        ('paper = "P"', CONTROL, r"\[claim\.meaning\]: its baseline is a control, and it has no key 'without'; name the arm"),
+        ('paper = "P"', CONTROL_WITHOUT, r"\[claim\.meaning\]: no arm 'on' \(did you mean 'one'\?\)"),
+        ('about = ["graph", "encoder.injection"]', "", r"no key 'about'; name the settings that the claim is about"),
     ],
 )
 def test_a_wrong_file_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:

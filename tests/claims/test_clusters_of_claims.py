@@ -30,6 +30,7 @@ clusters = true
 statement = "two is better"
 source = "Table 1"
 small = ["one", "two"]
+about = ["clusters", "decoder.name"]
 """
 CLUSTERS = """clusters = [
   "preprocess plain {text} --vocabulary {data} --out {clusters}/titles",

@@ -65,6 +65,7 @@ def test_the_page_on_claims_says_what_all_trainings_cost() -> None:
     )
     page = (DOCS.parent / "reproducing.md").read_text(encoding="utf-8")
     assert said in " ".join(page.split())
+    assert f"`resources/claims/` has {len(load_claims())} claims" in page
 
 
 def test_results_that_are_kept_name_no_place_of_a_machine() -> None:

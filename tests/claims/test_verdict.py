@@ -76,6 +76,45 @@ def test_a_group_can_be_judged_by_what_it_has_over_another() -> None:
     assert "weak" in ledger_page(ledger([found]))
 
 
+@pytest.mark.parametrize(
+    ("alone", "standing", "sentence"),
+    [
+        ((110.0, 111.0, 112.0), "control", "The control alone is better than nothing, -9.9 % ("),
+        ((90.0, 91.0, 92.0), "none", "This is no control, since it is worse than nothing, +9.9 % ("),
+        ((99.0, 100.0, 101.0), "inconclusive", "It is inconclusive whether the control does anything, +0.0 % ("),
+    ],
+)
+@pytest.mark.parametrize("better", ["lower", "higher"])
+def test_a_control_is_judged_by_the_model_without_it(
+    alone: tuple[float, ...], standing: str, sentence: str, better: str
+) -> None:
+    """The claim holds in all three cases; where the control is worse than nothing its verdict says so."""
+    sides = three("a", 99.0, 100.0, 101.0), three("b", 89.0, 90.0, 91.0), three("c", *alone)
+    if better == "higher":
+        sides = tuple(  # type: ignore[assignment]
+            [run.model_copy(update={"measured": {"perplexity": 1e4 / run.measured["perplexity"]}}) for run in side]
+            for side in sides
+        )
+    found = judge("x", claim(better=better, published=None, without="c"), *sides[:2], without=sides[2])
+    assert found.verdict == "holds"
+    assert found.control is not None
+    assert (found.control.without, found.control.standing) == ("c", standing)
+    assert row(found)[1] == ("holds (no control)" if standing == "none" else "holds")
+    text = markdown(ledger([found]))
+    if better == "lower":
+        assert f"- `x`: {sentence}" in text
+        assert "against `c`; `other` has " in text
+    assert (f"**{row(found)[1]}**" in text, "no control" in ledger_page(ledger([found]))) == (True, standing == "none")
+    assert judge("x", claim(without="c"), *sides[:2]).control is None, "no result of the third model"
+
+
+def test_settings_in_which_models_differ_stand_in_the_ledger() -> None:
+    found = judge("x", claim(), three("a", 1.0, 2.0), three("b", 1.0, 2.0))
+    named = found.model_copy(update={"also": {"optimizer.learning_rate": ("0.01", "0.02"), "decoder.samples": ("0", "1000")}})
+    assert details(named)[-1] == "optimizer.learning_rate 0.02 against 0.01, decoder.samples 1000 against 0"
+    assert (details(found)[-1], details(named)[-1] in markdown(ledger([named]))) == ("", True)
+
+
 def test_a_claim_of_a_higher_value_is_judged_the_other_way_round() -> None:
     higher = claim(better="higher", published=(100.0, 110.0))
     assert judge("x", higher, three("a", 99.5, 100.0, 100.5), three("b", 110.0, 111.0, 112.0)).verdict == "holds"

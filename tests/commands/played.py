@@ -203,6 +203,7 @@ def claims() -> dict[str, Any]:
         "sememekit.commands.reproduce.load_claims": {f"claim-{number}": one for number, one in enumerate(CLAIMS)},
         "sememekit.jobs.reproduce.trials_of": "the trials",
         "sememekit.jobs.reproduce.timings_for": "the timings",
+        "sememekit.jobs.reproduce.differing": {"claim-0": {"decoder.samples": ("0", "1000")}},
         "sememekit.claims.chain.shell_script": "set -e\ntrain\n",
         "sememekit.claims.verdict.judge": lambda name, *rest, **options: found[0].model_copy(update={"name": name}),
         "sememekit.reports.ledger.into_page": "the page with the ledger",

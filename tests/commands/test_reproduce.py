@@ -61,6 +61,8 @@ statement = "A wide model that learns has a lower perplexity than a narrow one t
 source = "Table 1"
 published = [10.0, 9.9]
 small = ["narrow", "wide"]
+about = ["task.embedding_size", "encoder.hidden_size"]
+also = ["schedule.epochs", "optimizer.learning_rate"]
 seeds = 2
 [claim.too-large]
 statement = "Larger still."
@@ -142,11 +144,26 @@ def test_a_claim_goes_from_text_to_verdict_and_is_not_run_twice(corpus: Path) ->
     assert "wide-below-narrow" in Path("ledger.html").read_text(encoding="utf-8")
 
 
+def test_a_claim_names_all_in_which_its_models_differ(corpus: Path) -> None:
+    code, out, err = reproduce("show", "wide-below-narrow")
+    assert (code, out.splitlines()[0]) == (
+        0,
+        "# its models also differ in schedule.epochs 4 against 1, optimizer.learning_rate 0.02 against 1e-06",
+    )
+    Path("claims/p.toml").write_text(FILE.replace('also = ["schedule.epochs", ', "also = ["), encoding="utf-8")
+    for line in (["show", "wide-below-narrow"], ["run", "wide-below-narrow", "--root", "."]):
+        code, _, err = reproduce(*line)
+        assert code == 1
+        assert "[claim.wide-below-narrow]: its two models also differ in schedule.epochs (1 against 4); name" in " ".join(
+            err.split()
+        )
+
+
 @pytest.mark.slow
 def test_two_ways_of_measuring_share_a_training_side_by_side(corpus: Path) -> None:
     arm = FILE[FILE.index("[arm.wide]") : FILE.index("[claim.wide-below-narrow]")].replace("[arm.wide]", "[arm.cached]")
     arm += 'evaluate = "evaluate-ppl {run} --cache --batch-size 20"\n'
-    claim = '[claim.cached]\nstatement = "s"\nsource = "t"\nsmall = ["wide", "cached"]\nseeds = 1\n'
+    claim = '[claim.cached]\nstatement = "s"\nsource = "t"\nsmall = ["wide", "cached"]\nseeds = 1\nabout = ["evaluate"]\n'
     Path("claims/p.toml").write_text(FILE + arm + claim, encoding="utf-8")
     code, out, err = reproduce("run", "wide-below-narrow", "cached", "--root", ".", "--seeds", "1", "--jobs", "2", "--json")
     assert code == 0, err

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,8 @@ import pytest
 
 from sememekit.claims.chain import result_names
 from sememekit.claims.claims import load_claims
+from sememekit.jobs.reproduce import judged
+from sememekit.reports.ledger import effect_text
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 PAGE = (RESULTS / "growing.md").read_text(encoding="utf-8")
@@ -42,21 +43,22 @@ def test_scores_of_suggestions(name: str, number: str) -> None:
     assert f"{found['num_words']:,} words and {found['num_sememes']:,} sememes" in PAGE
 
 
+MODELS = {"softmax": "", "sdlm": "-sdlm", "transformer": "-transformer"}
+"""Model -> the end of the names of its claims."""
 WAYS = {
     "equal shares": ("", 0),
     "shares by counts": ("", 1),
     "shares by characters": ("", 2),
     "extended, random labels": ("-random", 3),
     "extended, sememes exchanged": ("-shuffled", 3),
+    "extended, characters alone": ("-characters", 3),
     "extended": ("", 3),
     "trained with the words": ("", 4),
 }
 """A row of a table -> the arm of the claims that measures it, and its row there."""
 
 
-COVERED = ("extended", "extended, sememes exchanged", "extended, random labels", "shares by counts")
-WAYS_OF_SHARES = (r"(-?\d+) % \(", r"\((-?\d+) %\)")
-"""The share in nats, and the share in perplexity in brackets."""
+COVERED = ("extended", "extended, characters alone", "shares by counts")
 Rows = list[dict[str, float]]
 
 
@@ -93,8 +95,8 @@ def tables_of_new_words() -> tuple[list[list[str]], list[list[str]]]:
     """The rows of both tables: means of every way, and the share of the distance that each seed covers."""
     arms = held_out()
     means, shares = [], []
-    for model in ("softmax", "sdlm", "transformer"):
-        seeds = sorted(arms[model])
+    for model in MODELS:
+        seeds = sorted(arms.get(model, ()))
         for way, (control, place) in WAYS.items():
             if model + control not in arms:
                 continue  # the control was not run with this model
@@ -113,27 +115,44 @@ def tables_of_new_words() -> tuple[list[list[str]], list[list[str]]]:
     return means, shares
 
 
+def table_of_meaning() -> list[list[str]]:
+    """Model, seeds, and the effects of sememes, random labels and exchanged sememes against characters alone."""
+    rows = []
+    for model, suffix in MODELS.items():
+        names = [f"new-words-below-{control}{suffix}" for control in ("characters", "random", "shuffled")]
+        found = judged(Path("nowhere"), [name for name in names if name in load_claims()], False, RESULTS / "claims")
+        if found[0].effect is not None:
+            alone = [effect_text(*one.control.effect) if one.control else "" for one in found[1:]]
+            cells = [effect_text(*found[0].effect), *alone, *[""] * (2 - len(alone))]
+            rows.append([model, " and ".join(map(str, sorted({*found[0].seeds}))), *cells])
+    return rows
+
+
 def test_perplexities_of_new_words() -> None:
     means, shares = tables_of_new_words()
-    for first, rows in ((["model", "way"], means), (["model", "seed"], shares)):
+    tables = ((["model", "way"], means), (["model", "seed"], shares), (["model", "seeds"], table_of_meaning()))
+    for first, rows in tables:
+        assert rows
         begin = next(place for place, row in enumerate(ROWS) if row[:2] == first)
         assert ROWS[begin + 1 : begin + 1 + len(rows)] == rows
 
 
 def test_sentences_on_new_words() -> None:
-    words, (_, shares) = " ".join(PAGE.split()), tables_of_new_words()
-    nats, perplexities = (
-        [int(one) for one in re.findall(pattern, " ".join(row[2] for row in shares))] for pattern in WAYS_OF_SHARES
-    )
-    labels = [int(row[4].split()[0]) for row in shares]
-    assert (
-        f"it covers {min(nats)} to {max(nats)} %, and random labels in place of sememes {min(labels)} to {max(labels)} %"
-        in words
-    )
-    [below] = [one for one in perplexities if one <= 50]
-    assert f"One model of nine covers {below} %" in words
-    assert sum(one >= 50 for one in nats) == 1  # "In mean nats one model of nine reaches it"
-    assert len(shares) == 9
+    """No control of the table is better than characters alone; sememes are, with each model."""
+    for row in table_of_meaning():
+        assert row[2].startswith("-")
+        assert all(cell.startswith("+") for cell in row[3:] if cell)
+    (softmax,) = [row for row in table_of_meaning() if row[0] == "softmax"]
+    below = softmax[2].removeprefix("-").split(" %")[0]
+    assert f"is {below} % below the perplexity with characters alone" in " ".join(PAGE.split())
+    shares = tables_of_new_words()[1]
+    for model in MODELS:  # "in mean nats no model reaches it with every seed"
+        nats = [int(row[2].split(" %")[0]) for row in shares if row[0] == model]
+        assert not nats or min(nats) < 50
+    readme = " ".join((RESULTS / "README.md").read_text(encoding="utf-8").split())
+    of = {way: new for model, way, new, *_ in tables_of_new_words()[0] if model == "softmax"}
+    said = f"with a perplexity of {of['extended']}. With characters alone it is {of['extended, characters alone']}"
+    assert f"{said}, and with shares of `<unk>` {of['equal shares']}" in readme
 
 
 def test_sentences_on_the_curve() -> None:
@@ -148,6 +167,8 @@ def test_sentences_on_the_curve() -> None:
     softmax, hownet, _, labels = whole[735_000]
     assert f"by {100 * (1 - hownet / softmax):.1f} % on the whole text" in words
     assert 0.5 < (softmax - labels) / (softmax - hownet) < 0.75  # "more than half of that gain"
+    assert [size for size, (without, _, _, random) in whole.items() if random < without] == [150_000, 300_000, 735_000]
+    assert all(figure(row[7]) < figure(row[4]) for row in rows if row[2] == "1 to 9"), "labels are a control there"
     best = [row for row in rows if row[2] == "1 to 9" and row[6] and figure(row[6]) == min(map(figure, row[4:8]))]
     assert len(best) == 4  # "at four of the six sizes"
 
@@ -192,6 +213,18 @@ def test_accuracies_with_words_that_training_never_had() -> None:
             expected.append([data, model, seed, f"{unknown:.1f}", f"{opened:.1f}", f"{round(opened - unknown, 1) + 0.0:+.1f}"])
     begin = next(place for place, row in enumerate(ROWS) if row[0] == "data")
     assert ROWS[begin + 1 : begin + 1 + len(expected)] == sorted(expected, key=lambda row: (-ord(row[0][0]), *row[1:3]))
+
+
+def test_accuracies_with_characters_alone() -> None:
+    rows = []
+    for cell, seeds in report("open-vocabulary-characters").items():
+        for seed, ways in seeds.items():
+            figures = [100 * ways[way]["accuracy"] for way in ("unknown", "characters", "open")]
+            rows.append([cell.removeprefix("sst2 "), seed, *(f"{figure:.1f}" for figure in figures)])
+            if cell == "sst2 sememes":
+                assert f"by {figures[2] - figures[1]:.1f} points, with one seed" in PAGE
+    assert all(row in ROWS for row in rows)
+    assert len(rows) == 2
 
 
 def test_rates_of_an_attack_with_an_open_vocabulary() -> None:

@@ -368,6 +368,20 @@ def rows_of(paper: str, table: str) -> str:
     return "\n".join(row for author, row in rows_of_tables() if paper.startswith(author) and named.match(row))
 
 
+@pytest.mark.parametrize(
+    ("paper", "tables"),
+    [
+        ("Gu", "1 2 3 4 5 6 7"),
+        ("Shen", "1 2 3 4 5 6"),
+        ("Yang", "1 2 3 4 5 6 7 8"),
+        ("Qin", "I II III IV"),
+        ("Buckman", "1 2 3 4 5 6"),
+    ],
+)
+def test_every_table_of_a_paper_has_a_row(paper: str, tables: str) -> None:
+    assert [table for table in tables.split() if not rows_of(paper, table)] == []
+
+
 def test_every_claim_of_a_table_stands_in_its_row() -> None:
     missing = []
     for name, (file, claim) in load_claims().items():

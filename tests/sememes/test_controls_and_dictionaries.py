@@ -106,6 +106,17 @@ def test_labels_need_a_lexicon_to_follow(table: Path) -> None:
         open_lexicon(f"random:random:table:{table}")
 
 
+def test_words_of_a_bare_lexicon_have_no_sememes(table: Path) -> None:
+    """As with all edges dropped; its words are known all the same."""
+    vocabulary = Vocabulary.from_counts({"word7": 1, "word8": 1, "unlisted": 1, "<unk>": 1})
+    graph = build_graph(vocabulary, open_lexicons([f"bare:table:{table}"]))
+    whole = build_graph(vocabulary, open_lexicons([f"table:{table}"])).drop_edges(1.0, 0)
+    for word in ("word7", "word8", "unlisted"):
+        entry = graph.entry(vocabulary.id(word))
+        assert entry.sememes() == whole.entry(vocabulary.id(word)).sememes() == {"<unk>"}
+        assert entry.is_from_lexicon is (word != "unlisted")
+
+
 # senses of another word
 
 

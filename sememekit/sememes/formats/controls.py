@@ -1,4 +1,5 @@
-"""Controls for experiments: words of another lexicon with random labels, one unique sememe a word, or another word's senses."""
+"""Controls for experiments: words of another lexicon with random labels, one unique sememe a word, no
+sememes, or another word's senses."""
 
 import hashlib
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ import numpy as np
 from sememekit.config import Seed
 from sememekit.errors import ConfigError
 from sememekit.sememes.lexicon import Lexicon, LexiconReader, Sense, Side
+from sememekit.text.vocabulary import UNKNOWN
 
 
 class RandomReader(LexiconReader):
@@ -71,10 +73,24 @@ class SingleReader(RandomReader):
 
     def control(self, of: Lexicon) -> Lexicon:
         def single(senses: tuple[Sense, ...], word: str) -> tuple[Sense, ...]:
-            return (Sense(word, (word,)),)
+            return (Sense(word, (self.sememe_of(word),)),)
 
         known = [word for word in of.words if any(sense.sememes for sense in of.senses(word))]
-        return self._made(of, f"single {of.sha256}", {word: single((), word) for word in known}, lend=single)
+        return self._made(of, f"{self.format_name} {of.sha256}", {word: single((), word) for word in known}, lend=single)
+
+    def sememe_of(self, word: str) -> str:
+        return word
+
+
+class BareReader(SingleReader):
+    """``bare:FORMAT:PATH``: the words of the other lexicon with the one sememe ``<unk>``, as words without annotation have it.
+
+    What a model does with such a word comes from its characters and its count alone."""
+
+    format_name = "bare"
+
+    def sememe_of(self, word: str) -> str:
+        return UNKNOWN
 
 
 class ShuffledReader(RandomReader):
