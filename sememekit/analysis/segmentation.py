@@ -16,12 +16,14 @@ import numpy.typing as npt
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.figures import percent
-from sememekit.files import opening
+from sememekit.files import opening, warn
 from sememekit.measure.intervals import Interval, ratio_difference_interval, ratio_interval
+from sememekit.prepare.segmentation import SENTENCES_TO_SEE, form_of_lines
 from sememekit.progress import Progress, silent
 from sememekit.runs.lattices import Decoding, open_reader, segment_lines
 from sememekit.runs.run import OfRun, Run
 from sememekit.sememes import open_lexicon
+from sememekit.text.form import has_ends, without_ends
 from sememekit.text.maximum_matching import MaximumMatcher
 from sememekit.text.reading import FaultCounter, read_named
 
@@ -204,10 +206,15 @@ def evaluate_segmentation(
 
 
 def read_words(path: Path, errors: str = "strict") -> list[list[str]]:
-    """Return the lines with words of a segmented text. Raises DataError: unreadable, empty, or long lines without a blank."""
+    """Return the lines with words of a segmented text, without marks of ends such as ``<eos>``; a RunWarning counts them, or
+    names another form, such as ``word/TAG``. Raises DataError: unreadable, empty, or long lines without a blank."""
     with opening(path, lambda why: DataError(f"{why}; give a text with words between blanks")), path.open("rb") as file:
-        pieces = read_named(file, str(path), FaultCounter(errors))
-        sentences = [words for words in (piece.text.split() for piece in pieces) if words]
+        lines = [piece.text for piece in read_named(file, str(path), FaultCounter(errors))]
+    sentences = [words for words in (without_ends(line).split() for line in lines) if words]
+    if ends := sum(map(has_ends, lines)):
+        warn(f"{path}: marks of begins or ends of sentences, such as </s>, are left out of {ends:,} lines")
+    if form := form_of_lines(lines[:SENTENCES_TO_SEE], str(path)):
+        warn(f"{path}: {form}")
     if not sentences:
         raise DataError(f"{path}: no words; give a text with one sentence a line and its words between blanks")
     if all(len(words) == 1 for words in sentences) and sum(len(word) for [word] in sentences) > LONGEST_WORD * len(sentences):

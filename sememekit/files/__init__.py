@@ -23,9 +23,8 @@ from sememekit.files.reading import (
     at_home,
     by_its_beginning,
     decode,
-    from_gb18030,
+    how_to_convert,
     is_there,
-    may_be_gb18030,
     object_of,
     opening,
     read_bytes,
@@ -36,7 +35,6 @@ from sememekit.files.reading import (
     typed,
 )
 from sememekit.files.writing import (
-    csv_cell,
     fits_seal,
     has_sha256,
     naming,

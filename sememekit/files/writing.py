@@ -4,7 +4,6 @@ import errno
 import hashlib
 import json
 import os
-import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 _BINARY: Final = getattr(os, "O_BINARY", 0)  # flag for binary files, which only Windows needs
 _NO_SYNC_OF_FOLDERS: Final = (errno.EACCES, errno.EPERM, errno.EBADF, errno.EINVAL, errno.EOPNOTSUPP)
 """Errors of systems that do not sync folders: Windows, and file systems over a network."""
-
-_FORMULA: Final = re.compile(r"[=+@\t\r-](?![\d.]+$)")  # the beginning of what a spreadsheet takes for a formula, numbers aside
 
 
 def sync_to_disk(path: Path) -> None:
@@ -92,11 +89,6 @@ def fits_seal(table: dict[str, Any]) -> bool:
         return False
 
 
-def csv_cell(cell: Any) -> Any:
-    """Return a cell for a CSV file; a text that spreadsheets take for a formula, and no number, gets a quote before it."""
-    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
-
-
 def write_folder(folder: Path, contents: Mapping[str, bytes | Iterable[bytes | memoryview]], manifest: str) -> None:
     """Write a folder of files with a manifest of their SHA-256, atomically.
 
@@ -120,7 +112,7 @@ def remove_leftovers(folder: Path, before: str, after: str) -> None:
     with suppress(OSError):
         for entry in list(folder.iterdir()):
             number = entry.name.removeprefix(before).removesuffix(after)
-            named = entry.name == f"{before}{number}{after}" and number.isascii() and number.isdigit() and len(number) < 12
+            named = entry.name == f"{before}{number}{after}" and number.isascii() and number.isdecimal() and len(number) < 12
             if named and (int(number) == os.getpid() or not _lives(int(number))):
                 if entry.is_dir() and not entry.is_symlink():
                     shutil.rmtree(entry, ignore_errors=True)

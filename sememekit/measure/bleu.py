@@ -21,8 +21,9 @@ from pydantic import Field
 from sememekit.config import Settings
 from sememekit.errors import DataError
 from sememekit.measure.intervals import RESAMPLES
-from sememekit.measure.rouge import NEVER_WORD, UNKNOWN, TextScores, digest_of, spread_of
+from sememekit.measure.rouge import NEVER_WORD, TextScores, digest_of, spread_of
 from sememekit.text.english import English
+from sememekit.text.form import MARK
 
 ORDERS: Final = (1, 2, 3, 4)
 
@@ -49,8 +50,8 @@ def dialogue_bleu(
     """Score answers: n lists of hypotheses, best first, against n lists of references, "precision1" ... "recall4".
 
     N-gram orders that exceed the length of a hypothesis are left out of its geometric mean. A hypothesis without any right word
-    scores 0, and ``<unk>`` matches nothing. ``resamples`` and ``seed`` are of the bootstrap. Raises DataError: nothing to
-    score, different numbers of candidates and references, or an example without candidates or references."""
+    scores 0, and marks such as ``<unk>`` match nothing. ``resamples`` and ``seed`` are of the bootstrap. Raises DataError:
+    nothing to score, different numbers of candidates and references, or an example without candidates or references."""
     settings = settings or BleuSettings()
     _check_numbers(candidates, references)
     distance = _Distance(settings)
@@ -96,7 +97,7 @@ class _Distance:
 
 def _example(hypotheses: Sequence[str], references: Sequence[str], distance: _Distance) -> npt.NDArray[np.float64]:
     """(8,) precision of each order, then recall."""
-    texts = [distance.words(UNKNOWN.sub(NEVER_WORD, text)) for text in hypotheses]
+    texts = [distance.words(MARK.sub(NEVER_WORD, text)) for text in hypotheses]
     own = [distance.words(text) for text in references]
     table = np.array([[distance(text, reference) for reference in own] for text in texts])  # (H, M, 4)
     return np.concatenate([table.max(axis=1).mean(axis=0), table.max(axis=0).mean(axis=0)])

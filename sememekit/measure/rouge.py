@@ -1,11 +1,10 @@
 """ROUGE-1, ROUGE-2 and ROUGE-L (Lin 2004) of written texts against references, with a signature and bootstrap intervals.
 
 The package rouge-score does the counting. This module defines the rest: the unit, the length limit, several references, and
-that unknown words match nothing."""
+that marks such as ``<unk>`` match nothing."""
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,12 +19,10 @@ from pydantic import Field
 from sememekit.config import Settings
 from sememekit.errors import ConfigError, DataError
 from sememekit.measure.intervals import RESAMPLES, Interval, ratio_interval
-
-UNKNOWN: Final = re.compile(r"(?<!\S)(?:<unk>|UNK)(?!\S)")
-"""A placeholder of a scored text that matches nothing."""
+from sememekit.text.form import MARK
 
 NEVER_WORD: Final = "zqunknownqz"
-"""The word that replaces it; no reference has this word."""
+"""The word that replaces a mark such as ``<unk>`` in a scored text; no reference has this word."""
 
 
 def spread_of(references: Sequence[Sequence[str]]) -> str:
@@ -118,10 +115,10 @@ def rouge(
 ) -> TextScores:
     """Score n written texts (words with blanks between, also in Chinese) against one or several references each.
 
-    ``<unk>`` and ``UNK`` as words of a hypothesis match nothing, even if the reference has a masked word or ``byte_cap`` cuts
-    the mark. ``resamples`` and ``seed`` are of the bootstrap. Raises DataError: nothing to score, texts and references in
-    different numbers, a text without a reference, or a tokenizer that drops most letters of the references. Raises ConfigError:
-    settings that contradict each other."""
+    Marks as words of a hypothesis (``<unk>``, ``<t>``, ``</s>``, ``[CLS]`` and others of ``text.form.MARK``) count as words
+    and match nothing, even if the reference has the mark or ``byte_cap`` cuts it. ``resamples`` and ``seed`` are of the
+    bootstrap. Raises DataError: nothing to score, texts and references in different numbers, a text without a reference, or a
+    tokenizer that drops most letters of the references. Raises ConfigError: settings that contradict each other."""
     settings = settings or RougeSettings()
     _check_numbers(hypotheses, references)
     if not sees(settings, (text for own in references for text in own)):
@@ -227,14 +224,14 @@ def _example(
 
 
 def _known(text: str, byte_cap: int | None, never: str) -> str:
-    """Return the text that counts, with ``never`` for each unknown word, even if the byte cap cuts the word (``<un``)."""
+    """Return the text that counts, with ``never`` for each mark, even if the byte cap cuts the mark (``<un``)."""
     if byte_cap is None:
-        return UNKNOWN.sub(never, text)
+        return MARK.sub(never, text)
     kept = text.encode()[:byte_cap].decode(errors="ignore")
-    for mark in UNKNOWN.finditer(text):
+    for mark in MARK.finditer(text):
         if mark.start() < len(kept) < mark.end():
             kept = kept[: mark.start()] + never
-    return UNKNOWN.sub(never, kept)
+    return MARK.sub(never, kept)
 
 
 def _summed(found: Sequence[tuple[_Scores, int, int]], name: str, statistic: str) -> float:

@@ -30,7 +30,7 @@ from sememekit.text.sentencepieces import SentencePieces, train_sentencepieces
 _UNSPACED: Final = re.compile(f"[{UNSPACED_RANGES}]")
 _WITHOUT_WORDS: Final = ("none", "characters", "english", "english-cased", "gigaword", "sentencepiece", "hf")
 """Segmenters that use no lexicon."""
-_SENTENCES_TO_SEE: Final = 1000
+SENTENCES_TO_SEE: Final = 1000
 _LINES_TO_SEE: Final = 20_000
 _SHORTEST_SENTENCE: Final = 4
 _LONGEST_WORD: Final = 8
@@ -66,7 +66,7 @@ def own_cutting(
         if asked is None and type(corpus) in (Plain, ExampleCorpus) and name in _CUT_AT_BLANKS:
             _refuse_text_without_blanks(corpus, parts[0][1], settings.errors)
         if isinstance(corpus, Plain):
-            lines = [piece.text for piece in islice(_first_pieces(parts[0][1], settings.errors), _SENTENCES_TO_SEE)]
+            lines = [piece.text for piece in islice(_first_pieces(parts[0][1], settings.errors), SENTENCES_TO_SEE)]
             if found := form_of_lines(lines, parts[0][1].name):
                 warn(f"{parts[0][1].name}: {found}")
         if tokenizer is not None:
@@ -140,7 +140,7 @@ def sentences_without_blanks(span: Span, errors: str) -> tuple[int, int]:
             if sum(words) >= _SHORTEST_SENTENCE:
                 seen += 1
                 raw += len(words) == 1 or sum(words) > _LONGEST_WORD * sum(map(bool, words))
-        if seen >= _SENTENCES_TO_SEE:
+        if seen >= SENTENCES_TO_SEE:
             break
     return raw, seen
 

@@ -29,6 +29,9 @@ def _pairs(report: PairsReport) -> Parts:
         trivial = report.spearman_of_characters
         beside = f"; of shared characters alone: {trivial:.3f}" if trivial is not None else ""
         yield f"Spearman's rho over {report.judged:,} pairs: {report.spearman:.3f}{beside}"
+    elif report.judged:
+        why = "that is fewer than three" if report.judged < 3 else "their judgements or their similarities are all equal"
+        yield f"no Spearman's rho over {report.judged:,} pairs: {why}"
 
 
 def _annotation(report: AnnotationReport) -> Parts:

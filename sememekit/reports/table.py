@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -12,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, fina
 from rich.cells import cell_len
 
 from sememekit.figures import format_value, percent_interval
-from sememekit.files import PAGE, csv_cell, write_output
+from sememekit.files import PAGE, write_output
+from sememekit.files.tables import csv_text
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from sememekit.reports.charts import Chart
 
 BAR_WIDTH: Final = 12  # width of a full bar in characters
-
 
 _ESCAPES: Final = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -95,10 +93,7 @@ class Table(Sequence[dict[str, Any]]):
 
     def csv(self) -> str:
         """Return CSV with all digits of numbers; texts that a spreadsheet would execute as formulas are marked."""
-        stream = io.StringIO()
-        rows = (map(csv_cell, row) for row in self.rows)
-        csv.writer(stream, lineterminator="\n").writerows([self.columns, *rows])
-        return stream.getvalue()
+        return csv_text([self.columns, *self.rows], end="\n")
 
     def latex(self, comments: Iterable[str] = (), caption: str = "") -> str:
         """Return a table for the package booktabs, below ``comments``; with a ``caption`` it floats.

@@ -8,7 +8,9 @@ from typing import Final, NamedTuple
 
 from sememekit.errors import DataError
 from sememekit.files import read_text
+from sememekit.files.tables import list_items, names_of, table_rows, unguarded
 from sememekit.sememes import SememeGraph, Side, build_graph, open_lemmas, open_lexicons
+from sememekit.sememes.formats.records import COLUMNS
 from sememekit.sememes.overlay import near
 from sememekit.sememes.special_tokens import UNKNOWN
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry
@@ -46,17 +48,18 @@ def read_new_words(
 
     Raises DataError: the file cannot be read, has no words, a count is no number, a word that no text can have (of this
     ``form``, default: as written), or no word of it can be added. Raises ConfigError, DataError: as ``open_lexicon``."""
-    lines = read_text(path, lambda why: DataError(f"--words {why}")).splitlines()
-    rows = [(number, line.split("\t")) for number, line in enumerate(lines, start=1) if line.strip()]
+    text = read_text(path, lambda why: DataError(f"--words {why}"))
+    rows = list(table_rows(text, path, COLUMNS | {"count"}))
     if not rows:
         raise DataError(f"--words {path}: no words; write a word a line, or a table with the header word, sememes, count")
-    header = [column.strip().casefold() for column in rows[0][1]]
-    named = "word" in header
+    header = names_of(rows[0].cells)
+    if not (named := "word" in header):
+        list_items(text, path)  # refuses a table
     words, counts, described = dict[str, None](), dict[str, int](), set[str]()
-    for number, columns in rows[named:]:
-        row = dict(zip(header if named else ("word",), columns, strict=False))
+    for number, _, cells in rows[named:]:
+        row = dict(zip(header if named else ("word",), map(unguarded, cells), strict=False))
         word = row.get("word", "").strip()
-        if not word or (not named and len(columns) > 1):
+        if not word or (not named and len(cells) > 1):
             raise DataError(f"{path}:{number}: {'no word' if named else 'a tab, and no header'}; begin with: word TAB sememes")
         if why := _impossible(word, form or TextForm()):
             raise DataError(f"{path}:{number}: no text has the word {word!r}, since {why}; correct the line, or take it out")

@@ -11,7 +11,8 @@ from typing import Any, Final
 from sememekit.attack import Example, ExampleResult, read_attack_plan
 from sememekit.config import Record
 from sememekit.errors import DataError
-from sememekit.files import csv_cell, is_there, read_text, replace_file
+from sememekit.files import is_there, read_text, replace_file
+from sememekit.files.tables import guarded
 from sememekit.progress import silent
 from sememekit.runs.attacks.running import AttackedData, attack_parts
 from sememekit.serve.questions import AttackQuestion, RatingQuestion
@@ -120,7 +121,7 @@ def rate(bench: Bench, question: RatingQuestion) -> RatingAnswer:
         rows = {tuple(row[:5]): tuple(row[5:]) for row in stored}
         given = (run.name, question.text, question.changed, question.old, question.new)
         said = tuple("yes" if value else "no" for value in (question.same_meaning, question.fluent))
-        rows[tuple(map(csv_cell, given))] = said
+        rows[tuple(map(guarded, given))] = said
         stream = StringIO()
         csv.writer(stream).writerows([COLUMNS, *((*key, *value) for key, value in rows.items())])
         replace_file(file, stream.getvalue().encode())

@@ -151,6 +151,11 @@ _WORD: Final = re.compile(r"\S+")
 OPENING: Final = ("<s>", "<bos>", "<sos>")  # marks of the begin of a sentence that other programs write into text
 CLOSING: Final = ("</s>", "<eos>")  # likewise of its end
 
+MARK: Final = re.compile(
+    r"(?<!\S)(?:UNK|(?i:<unk>|</?(?:s|t|bos|eos|sos|pad|cls|sep|mask)>|\[(?:unk|pad|cls|sep|mask)\]|<\|endoftext\|>))(?!\S)"
+)
+"""A mark of texts or models in the place of a word."""
+
 
 def has_ends(text: str) -> bool:
     """Return whether a line begins or ends with sentence end marks."""
@@ -208,10 +213,11 @@ class TextForm:
         return rules + [CLASSES_RULE] * self.classes
 
     def text(self, text: str) -> str:
-        text = self._letters(text)
+        text = self.letters(text)
         return text if self.numbers_to is None else _NUMBER_WORD.sub(self.numbers_to.replace("\\", r"\\"), text)
 
-    def _letters(self, text: str) -> str:
+    def letters(self, text: str) -> str:
+        """Return a text in lower case and half width, as far as the form has them, with its numbers."""
         text, mark = to_half_width(text) if self.half_width else text, self.numbers_to
         if not self.lower:
             return text
@@ -243,13 +249,13 @@ class TextForm:
         parts are the original text."""
         read, written = "", []
         for stretch in re.findall(r"\s+|\S+", text):
-            form, letters = self.text(stretch), self._letters(stretch)
+            form, letters = self.text(stretch), self.letters(stretch)
             read += form
             number = self.numbers_to is not None and _NUMBER_WORD.fullmatch(letters) is not None
             if not number and len(letters) == len(stretch):
                 written += stretch
                 continue
-            parts = [] if number else [(character, self._letters(character)) for character in stretch]
+            parts = [] if number else [(character, self.letters(character)) for character in stretch]
             if sum(len(part) for _, part in parts) != len(form):
                 parts = [(stretch, form)]
             for own, part in parts:
