@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +28,8 @@ settings.load_profile("ci" if os.environ.get("CI") else "sememekit")
 # Nor does a result depend on where they run: on the number of cores, on the width and colours of a terminal, on signals that a
 # shell or nohup has them ignore. All this is inherited by the processes that tests start.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+_cache = tempfile.TemporaryDirectory(prefix="sememekit-cache-")
+os.environ["SEMEMEKIT_CACHE"] = _cache.name  # what commands keep between calls
 for _name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "PYTHONUNBUFFERED"):
     os.environ.pop(_name, None)
 if threading.current_thread() is threading.main_thread():

@@ -24,6 +24,7 @@ class SememeConfig(PreTrainedConfig):
     """Configuration of the backbone (``text_config``), and of each piece of the tokenizer its senses.
 
     A sense is a list of numbers of sememes. They stand in ``config.json``: the layer means something only with them.
+    ``logits_with_loss``: whether the model gives ``logits`` beside a loss, too, as ``compute_metrics`` of ``Trainer`` needs.
     """
 
     model_type = "sememe_causal_lm"
@@ -36,12 +37,13 @@ class SememeConfig(PreTrainedConfig):
         sememes: Sequence[str] = (),
         senses: Sequence[Sequence[Sequence[int]]] = (),
         num_bases: int = 5,
+        logits_with_loss: bool = False,
         **others: Any,
     ) -> None:
         given = {"model_type": "gpt2"} if text_config is None else text_config
         self.text_config = AutoConfig.for_model(**given) if isinstance(given, dict) else given
         self.sememes, self.senses = list(sememes), [[list(sense) for sense in word] for word in senses]
-        self.num_bases = num_bases
+        self.num_bases, self.logits_with_loss = num_bases, logits_with_loss
         for name in ("eos_token_id", "bos_token_id", "pad_token_id"):
             others.setdefault(name, getattr(self.text_config, name, None))
         others["tie_word_embeddings"] = True  # the layer shares the input embedding; one that is replaced is shared, too
@@ -102,24 +104,29 @@ class SememeForCausalLM(PreTrainedModel, GenerationMixin):
         labels: Tensor | None = None,
         logits_to_keep: int = 0,
         num_items_in_batch: Tensor | int | None = None,
+        logits_with_loss: bool | None = None,
         **others: Any,
     ) -> CausalLMOutputWithPast:
-        """Loss in nats a target, or log-probabilities of the next pieces where no ``labels`` are given.
+        """Loss in nats a target where ``labels`` are given, and else log-probabilities of the next pieces.
 
         Args:
             labels: (B, T) as ``input_ids``, -100 where a target counts for nothing. The loss of T targets at once never makes a
-                table of pieces, so ``logits`` is None then.
+                table of pieces, so ``logits`` is None then by default.
+            logits_with_loss: give both; default: as the configuration says.
             logits_to_keep: positions at the end whose log-probabilities are asked for; 0 for all.
             num_items_in_batch: targets that the loss is divided by, where gradients are accumulated over several batches.
         """
         found = self.backbone(input_ids=input_ids, attention_mask=attention_mask, **{"return_dict": True, **others})
         hidden_BTH, loss, logits = found.last_hidden_state, None, None
-        if labels is None:
+        with_loss = self.config.logits_with_loss if logits_with_loss is None else logits_with_loss
+        if labels is None or with_loss:
             logits = self.out.log_prob(hidden_BTH[:, -logits_to_keep:])
-        elif num_items_in_batch is None:
-            loss = self.out(hidden_BTH[:, :-1], labels[:, 1:]).loss
-        else:
-            loss = self.out.nll(hidden_BTH[:, :-1], labels[:, 1:]).sum() / num_items_in_batch
+        if labels is not None:
+            contexts, wanted = hidden_BTH[:, :-1], labels[:, 1:]
+            if num_items_in_batch is None:
+                loss = self.out(contexts, wanted).loss
+            else:
+                loss = self.out.nll(contexts, wanted).sum() / num_items_in_batch
         return CausalLMOutputWithPast(loss=loss, logits=logits, past_key_values=found.get("past_key_values"))
 
     def resize_token_embeddings(

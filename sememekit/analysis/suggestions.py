@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sememekit.data.prepared import PreparedData
+from sememekit.data.segmenters import words_of_pieces
 from sememekit.errors import ConfigError, DataError
 from sememekit.runs.run import Run
 from sememekit.sememes import Side, build_graph, open_lexicons
@@ -18,7 +19,10 @@ def suggest_for(
     if not isinstance(data, Path):
         return suggest(data, sources, side=side, vectors=vectors, top=top)
     prepared = PreparedData.open(data)
-    graph = build_graph(prepared.vocabulary, open_lexicons(sources, side))
+    words = words_of_pieces(prepared.signature, prepared.vocabulary.tokens)
+    graph = build_graph(
+        prepared.vocabulary, open_lexicons(sources, side), words=words_of_pieces(prepared.signature, prepared.vocabulary.tokens)
+    )
     words = [entry.word for entry in graph.entries() if not entry.is_annotated]
     if not words:
         raise DataError(f"{data}: {', '.join(sources)} have sememes for all of its words; there is nothing to suggest")

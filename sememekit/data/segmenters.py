@@ -1,7 +1,7 @@
 """Open the segmenter of prepared data or of a run from its folder, which stores words, model and description."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,12 +12,19 @@ from sememekit.files import read_bytes
 from sememekit.sememes import words_of_lexicons
 from sememekit.text.huggingface import PIECES
 from sememekit.text.maximum_matching import cuts_latin
+from sememekit.text.pieces import whole_words
 from sememekit.text.segmenters import Segmenter, knows_words, open_segmenter
 
 LEXICON: Final = "lexicon.txt"
 """The words of the lexicon of prepared data, sorted, a line each; its SHA-256 is ``Signature.lexicon``."""
 MODEL: Final = "sentencepiece.model"
 MODELS: Final = {"sentencepiece": MODEL, "hf": PIECES}  # segmenter -> the file of its model in prepared data and runs
+
+
+def words_of_pieces(signature: Signature, tokens: Sequence[str]) -> Mapping[str, str | None]:
+    """Return for pieces of a tokenizer the word that each spells (``whole_words``); empty for data of words."""
+    in_pieces = signature.options.get("segmenter") in MODELS
+    return dict(zip(tokens, whole_words(tokens), strict=True)) if in_pieces else {}
 
 
 def recorded_name(signature: Signature, where: Path) -> str:

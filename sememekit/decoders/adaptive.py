@@ -33,6 +33,8 @@ class Adaptive(Decoder):
         super().__init__(settings, resources)
         size = len(resources.vocabulary)
         given = band_bounds(settings.cutoffs or None, size, "adaptive")[1:-1]
+        if not given:
+            raise ConfigError(f"decoder 'adaptive': a tail needs 2 words or more, and there is {size}; take a full softmax")
         if resources.width < settings.shrink ** len(given):
             raise ConfigError(
                 f"decoder 'adaptive': contexts of {resources.width} shrunk {len(given)} times by {settings.shrink:g} have no "

@@ -17,12 +17,13 @@ from sememekit.errors import CheckpointError, ConfigError
 from sememekit.files import needed, read_bytes, read_object
 from sememekit.text.huggingface import (
     PIECES,
-    Blanks,
     HuggingFacePieces,
     asked_of_transformers,
     check_configuration,
-    local_folder,
+    model_folder,
+    positions_of,
 )
+from sememekit.text.pieces import Blanks
 
 FORMAT: Final = 1
 _USE: Final = "encoder 'hf'"
@@ -81,14 +82,13 @@ class Pretrained(FromFiles):
                 f"{len(resources.vocabulary):,}; the files are of different runs; copy the folder again from where it came from"
             )
         described = _configuration(kept.config)
-        text = described.get_text_config()
-        self.output_size = int(text.hidden_size)
+        self.output_size = int(described.get_text_config().hidden_size)
         if resources.input_size != self.output_size:
             raise ConfigError(
                 f"{_USE}: the hidden states of {settings.path} have {self.output_size} numbers and the word vectors "
                 f"{resources.input_size}; output layers share them, so add --set task.embedding_size={self.output_size}"
             )
-        self._check_blocks(getattr(text, "max_position_embeddings", None), [len(pieces) for pieces in kept.pieces])
+        self._check_blocks(positions_of(described), [len(pieces) for pieces in kept.pieces])
         causal = needed("transformers", _USE).AutoModelForCausalLM
         self.model: Any = _asked(
             settings.path, lambda: causal.from_config(described, dtype=torch.float32, trust_remote_code=False)
@@ -122,12 +122,12 @@ class Pretrained(FromFiles):
 
     @classmethod
     def vector_size(cls, settings: Settings) -> int:
-        described = _configuration(read_object(local_folder(settings.path, _USE) / "config.json", ConfigError))
+        described = _configuration(read_object(model_folder(settings.path, _USE) / "config.json", ConfigError))
         return int(described.get_text_config().hidden_size)
 
     @classmethod
     def keep(cls, settings: Settings, data: PreparedData) -> bytes:
-        folder = local_folder(settings.path, _USE)
+        folder = model_folder(settings.path, _USE)
         description = read_object(folder / "config.json", ConfigError)
         own = data.folder / PIECES
         tokenizer = HuggingFacePieces.of_folder(settings.path, _USE)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sememekit.data.prepared import PreparedData
+from sememekit.data.segmenters import words_of_pieces
 from sememekit.errors import ConfigError, GraphError
 from sememekit.figures import percent
 from sememekit.files import GRAPH, check_output, warn
@@ -35,9 +36,10 @@ def build_sememe_graph(
         raise ConfigError("build-sememe-graph: name at least one lexicon, as in --source open or --source hownet2000:PATH")
     data, out = Path(data), Path(out)
     check_output(out, GRAPH)
-    vocabulary = PreparedData.open(data).vocabulary
+    prepared = PreparedData.open(data)
+    vocabulary, words = prepared.vocabulary, words_of_pieces(prepared.signature, prepared.vocabulary.tokens)
     lexicons = open_lexicons(sources, side, yes_download, lemmas=lemmas, defining_words=defining_words, seed=seed)
-    graph = build_graph(vocabulary, lexicons, None if lemmas is None else open_lemmas(lemmas))
+    graph = build_graph(vocabulary, lexicons, None if lemmas is None else open_lemmas(lemmas), words)
     if drop_edges:
         graph = graph.drop_edges(drop_edges, seed)
     if not graph.from_lexicon.any():

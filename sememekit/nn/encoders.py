@@ -18,7 +18,7 @@ from sememekit.encoders.mogrifier import Mogrifier
 from sememekit.encoders.sememe_sum import Pi, SememeSum
 from sememekit.encoders.stack import RecurrentStack
 from sememekit.errors import ConfigError
-from sememekit.nn.checks import check_range, check_shapes, whole_numbers
+from sememekit.nn.checks import check_arguments, check_range, check_shapes, whole_numbers
 from sememekit.nn.senses import Nested, Senses, Words, as_senses
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.special_tokens import UNKNOWN
@@ -70,6 +70,9 @@ class _Recurrent(nn.Module):
         Raises ConfigError: a setting is unknown or out of range, or a sememe is not a number below ``num_sememes``."""
         super().__init__()
         name = type(self).__name__
+        flags = {"bidirectional": bidirectional, "batch_first": batch_first}
+        check_arguments(name, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers, **flags)
+        check_arguments(name, device=device, dtype=dtype, **({} if num_sememes is None else {"num_sememes": num_sememes}))
         if bidirectional not in self.kinds:
             raise ConfigError(f"{name} reads in one direction; leave bidirectional out")
         if "output_size" in settings:
@@ -269,6 +272,8 @@ class AWDLSTM(nn.Module):
 
         Raises ConfigError: a setting is unknown or out of range."""
         super().__init__()
+        sizes = {"input_size": input_size, "hidden_size": hidden_size, "num_layers": num_layers}
+        check_arguments(type(self).__name__, **sizes, batch_first=batch_first, device=device, dtype=dtype)
         given = {"hidden_size": hidden_size, "num_layers": num_layers, **settings}
         self.input_size, self.batch_first = input_size, batch_first
         read = read_settings(awd_lstm.AWDLSTM.Settings, given, type(self).__name__, beside=("batch_first", "device", "dtype"))
@@ -325,8 +330,6 @@ def _senses_of(senses: Senses | None, num_sememes: int | None) -> Senses | None:
     if senses is None:
         if num_sememes is None:
             return None
-        if num_sememes < 1:
-            raise ConfigError(f"num_sememes must be 1 at least, given {num_sememes}")
         return Senses([[[number]] for number in range(num_sememes)])
     numbers = [sememe for sememe in senses.sememes if not isinstance(sememe, str)]
     if num_sememes is None and not numbers:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from sememekit.config import read_settings
 from sememekit.decoders.base import Decoder, Resources, rate_was_cut
 from sememekit.errors import CheckpointError, ConfigError
-from sememekit.nn.checks import check_range, whole_numbers
+from sememekit.nn.checks import as_weight, check_arguments, check_range, whole_numbers
 from sememekit.nn.senses import Nested, Senses, Words, as_clusters, as_counts, as_senses
 from sememekit.sememes import SememeGraph
 from sememekit.text.vocabulary import Vocabulary
@@ -27,7 +27,8 @@ class Output(NamedTuple):
 
     Attributes:
         output: (...) log-probability of each target in nats, 0 for ignored targets.
-        loss: mean negative log-probability of the targets that are not ignored; 0 if all are."""
+        loss: mean negative log-probability of the targets that are not ignored, 0 if all are; or as ``reduction`` and
+        ``weight`` say."""
 
     output: Tensor
     loss: Tensor
@@ -70,7 +71,7 @@ class OutputLayer(nn.Module):
         embedding: nn.Embedding | None = None,
         clusters: Any = None,
         ignore_index: int = IGNORED,
-        weight: Tensor | None = None,
+        weight: Any = None,
         label_smoothing: float = 0.0,
         reduction: Literal["mean", "sum", "none"] = "mean",
         batch_first: bool = False,
@@ -89,8 +90,9 @@ class OutputLayer(nn.Module):
             embedding: the input embedding (V, E) to share, if the layer can.
             clusters: (V,) given classes or first clusters, if the layer has any.
             ignore_index: the ignored target.
-            weight, label_smoothing, reduction: as in ``torch.nn.CrossEntropyLoss``: a weight (V,) for each target, the
-                probability that is spread over all words, and "mean", "sum" or "none". They change ``loss`` only.
+            weight, label_smoothing, reduction: as in ``torch.nn.CrossEntropyLoss``: a weight (V,) for each target (an array,
+                a tensor or a list), the probability that is spread over all words, and "mean", "sum" or "none". They change
+                ``loss`` only. The mean of nothing is 0: if all targets are ignored, or all have the weight 0.
             batch_first: contexts with three axes have the batch first, not time; this matters for dropout only.
             device, dtype: of the layer, and of a shared embedding.
             settings: further settings of the layer, see the class.
@@ -98,8 +100,8 @@ class OutputLayer(nn.Module):
         Raises ConfigError: a setting is unknown or out of range, or an argument does not fit or is not used."""
         super().__init__()
         name, kind = type(self).__name__, self.decoder_class
-        if isinstance(in_features, bool) or not isinstance(in_features, int) or in_features < 1:
-            raise ConfigError(f"{name}: in_features is the width of the contexts, 1 or more, given {in_features!r}")
+        of_loss = {"ignore_index": ignore_index, "label_smoothing": label_smoothing, "reduction": reduction}
+        check_arguments(name, in_features=in_features, **of_loss, batch_first=batch_first, device=device, dtype=dtype)
         for what, given, choice in (("clusters", clusters, self.by_clusters), ("senses", senses, self.by_senses)):
             if given is not None and choice is None:
                 raise ConfigError(f"{name} reads no {what}; leave {what}= out")
@@ -129,18 +131,13 @@ class OutputLayer(nn.Module):
         self.layer = kind(read, Resources(in_features, cast(Vocabulary, words), graph, embedding, groups))
         self._built(graph)
         self.layer.begin_training(counted[order])
-        if not 0.0 <= label_smoothing <= 1.0 or reduction not in ("mean", "sum", "none"):
-            given = f"given {label_smoothing} and {reduction!r}"
-            raise ConfigError(f"{name}: label_smoothing must be 0 to 1, and reduction 'mean', 'sum' or 'none', {given}")
-        if weight is not None and weight.shape != (len(counted),):
-            raise ConfigError(f"{name}: weight must be ({len(counted)},), one for each word, given {tuple(weight.shape)}")
         if label_smoothing and (getattr(read, "samples", 0) or getattr(self.layer, "learns_from_nll", False)):
             raise ConfigError(
                 f"{name}: label_smoothing needs the probabilities of all words; leave it out, or train with samples=0, or with "
                 "clusters that stay as they are (update_every=0)"
             )
         self.label_smoothing, self.reduction = label_smoothing, reduction
-        self.register_buffer("weight", weight, persistent=False)
+        self.register_buffer("weight", as_weight(weight, len(counted), name), persistent=False)
         self.to(device=device, dtype=dtype)
 
     def forward(self, hidden: Tensor, target: Tensor | None = None) -> Output:
@@ -172,7 +169,9 @@ class OutputLayer(nn.Module):
         # summed in single precision at least: a batch of half-precision nats reaches beyond 65,504
         total = losses.sum(dtype=torch.promote_types(losses.dtype, torch.float32))
         if self.reduction == "mean":
-            total = total / (counts.sum().clamp(min=1) if self.weight is None else counts.sum())
+            of_all_targets = counts.sum()
+            some = of_all_targets > 0
+            total = (total / of_all_targets.where(some, 1)).where(some, 0.0)
         return Output(-nats, total.to(losses.dtype))
 
     if TYPE_CHECKING:

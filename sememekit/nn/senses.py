@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sememekit.errors import ConfigError
+from sememekit.nn.checks import array_of
 from sememekit.sememes import Lexicon, SememeGraph, build_graph, open_lexicon
 from sememekit.sememes.lemmas import open_lemmas
 from sememekit.sememes.special_tokens import UNKNOWN
 from sememekit.sememes.word_entry import SenseEntry, Source, WordEntry
-from sememekit.text.huggingface import BYTE_OF
-from sememekit.text.scripts import HAN
+from sememekit.text.pieces import Blanks, whole_words
 
 GIVEN: Final = "given"  # the source of senses given by a user
 
@@ -67,6 +67,7 @@ class Senses:
         senses = _listed(senses, "senses", "a list of words")
         if not senses:
             raise ConfigError("Senses: no words; give a list of senses for each word of the tokenizer, [] for one without")
+        words = None if words is None else _strings(words, "Senses: words")
         if words is not None and len(words) != len(senses):
             raise ConfigError(f"Senses: {len(words)} words, but senses for {len(senses)}; give one word for each")
         read = [
@@ -99,7 +100,12 @@ class Senses:
             sememes: numbers of sememes.
 
         Raises ConfigError: offsets that do not rise from 0 to the length of the array that they divide."""
-        words, senses, members = (np.asarray(array, dtype=np.int64) for array in (sense_offsets, sememe_offsets, sememes))
+        given = {"sense_offsets": sense_offsets, "sememe_offsets": sememe_offsets, "sememes": sememes}
+        whole = "whole numbers of 0 or more"
+        words, senses, members = (array_of(array, f"Senses.from_arrays: {what}", whole) for what, array in given.items())
+        if any((array != np.rint(array)).any() for array in (words, senses, members)):
+            raise ConfigError(f"Senses.from_arrays: offsets and sememes must be {whole}; round them first")
+        words, senses, members = (array.astype(np.int64) for array in (words, senses, members))
         for name, offsets, size in (("sense_offsets", words, len(senses) - 1), ("sememe_offsets", senses, len(members))):
             if offsets.ndim != 1 or len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != size or (np.diff(offsets) < 0).any():
                 raise ConfigError(f"Senses.from_arrays: {name} must rise from 0 to {size}, given {offsets[:8].tolist()} ...")
@@ -124,6 +130,7 @@ class Senses:
         Raises ConfigError: a string in place of the list of words."""
         if isinstance(words, str):
             raise ConfigError(f"Senses.of_words: words must be a list, given the string {words!r:.60}; give [{words!r:.60}]")
+        words = _strings(words, "Senses.of_words: words")
         opened = [open_lexicon(one) if isinstance(one, str) else one for one in (lexicons or ("open",))]
         cleaned = [clean(word) for word in words]
         places = {word: place for place, word in enumerate(dict.fromkeys(word for word in cleaned if word is not None))}
@@ -137,18 +144,19 @@ class Senses:
         return cls(SememeGraph(entries, GIVEN, found.lexicons))
 
     @classmethod
-    def of_tokenizer(cls, tokenizer: Any, *lexicons: Lexicon | str, lemmas: str = "") -> Senses:
+    def of_tokenizer(cls, tokenizer: Any, *lexicons: Lexicon | str, lemmas: str = "", blanks: Blanks = "auto") -> Senses:
         """Look up the vocabulary of a BPE, WordPiece or SentencePiece tokenizer, and print its coverage.
 
         The tokenizer is from ``transformers`` or ``tokenizers``, or a ``SentencePieceProcessor``; ``lexicons`` and ``lemmas``
         are as in ``of_words``. Words are looked up as written, then in lower case.
 
         Marks such as ``Ġ``, ``▁`` and ``</w>`` are stripped. A token inside a word (``##ing``) has no senses, since its meaning
-        depends on the word. If most tokens have no mark, the tokenizer was trained on text without blanks, and Chinese tokens
-        without a mark are words."""
+        depends on the word. ``blanks`` says where blanks stood in the tokenizer's training text: "always" before each word, so
+        that a token without a mark is inside a word; "never" between Chinese words, so that such Chinese tokens are words;
+        "auto": "always" if most Chinese tokens of several characters have the mark. Raises ConfigError: other ``blanks``."""
         opened = [open_lexicon(one) if isinstance(one, str) else one for one in (lexicons or ("open",))]
         tokens = tokens_of(tokenizer)
-        words = dict(zip(tokens, whole_words(tokens), strict=True))
+        words = dict(zip(tokens, whole_words(tokens, blanks), strict=True))
         for token, word in words.items():
             if word is not None and not any(word in lexicon.words for lexicon in opened):
                 words[token] = word.lower()
@@ -199,13 +207,17 @@ def as_counts(counts: Any, num_words: int | None, name: str) -> NDArray[np.int64
     Raises ConfigError: not one whole number of 0 or more for each word."""
     if counts is None or (isinstance(counts, int | np.integer) and not isinstance(counts, bool)):
         size = num_words if counts is None else int(counts)
-        if size is None or size < 1 or (num_words is not None and size != num_words):
-            words = "V must be 1 or more" if num_words is None else f"there are {num_words} words; give one count for each word"
+        if size is None or not 1 <= size < 2**31 or (num_words is not None and size != num_words):
+            words = (
+                "V must be 1 or more, below 2**31"
+                if num_words is None
+                else f"there are {num_words} words; give one count for each word"
+            )
             raise ConfigError(f"{name}: counts={counts!r}, where {words}")
         return np.ones(size, dtype=np.int64)
-    found = np.asarray(counts.cpu() if hasattr(counts, "cpu") else counts)
-    if found.ndim != 1 or not len(found) or found.dtype.kind not in "iuf" or not np.isfinite(found).all() or found.min() < 0:
-        negative = found.dtype.kind in "if" and found.ndim == 1 and len(found) and np.isfinite(found).all()
+    found = array_of(counts, f"{name}: counts", "(V,) numbers of 0 or more")
+    if found.ndim != 1 or not len(found) or not np.isfinite(found).all() or found.min() < 0:
+        negative = found.ndim == 1 and len(found) and np.isfinite(found).all()
         given = f"{found.min():g}" if negative else f"shape {found.shape}, {found.dtype}"
         raise ConfigError(f"{name}: counts must be (V,) numbers of 0 or more, given {given}")
     if num_words is not None and len(found) != num_words:
@@ -226,7 +238,7 @@ def as_clusters(clusters: Any, num_words: int, name: str) -> NDArray[np.int64] |
     Raises ConfigError: not one number of 0 or more for each word."""
     if clusters is None:
         return None
-    found = np.asarray(clusters.cpu() if hasattr(clusters, "cpu") else clusters)
+    found = array_of(clusters, f"{name}: clusters", f"({num_words},) whole numbers of 0 or more")
     if found.shape != (num_words,) or found.dtype.kind not in "iu" or found.min() < 0:
         raise ConfigError(
             f"{name}: clusters must be ({num_words},) whole numbers of 0 or more, given {found.shape} {found.dtype}"
@@ -260,29 +272,11 @@ def tokens_of(tokenizer: Any) -> list[str]:
     )
 
 
-def whole_words(tokens: Sequence[str]) -> list[str | None]:
-    """Return the word of each token without the marks of its tokenizer; None for a token inside a word."""
-    uses = {mark: sum(mark in token for token in tokens) for mark in ("Ġ", "▁", "##", "</w>")}
-    mark = max(uses, key=lambda mark: uses[mark])
-
-    def text_of(token: str) -> str:
-        text = token.replace(mark, "")
-        if mark == "Ġ":
-            text = bytes(BYTE_OF[letter] for letter in text if letter in BYTE_OF).decode(errors="replace")
-        return text
-
-    # Raw Chinese has no blanks, so that a tokenizer of such text marks few of its words.
-    chinese = {token: mark in token for token in tokens if HAN.search(text_of(token))}
-    is_raw = 2 * sum(chinese.values()) < len(chinese)
-
-    def word_of(token: str) -> str | None:
-        if not uses[mark] or (token[0], token[-1]) == ("<", ">"):  # <unk>, <|endoftext|>
-            return token
-        if mark == "##":
-            return token if token == mark or not token.startswith(mark) else None
-        return (text_of(token) or None) if mark in token or (is_raw and token in chinese) else None
-
-    return [word_of(token) for token in tokens]
+def _strings(given: Any, what: str) -> list[str]:
+    found = list(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else [given]
+    if other := [one for one in found if not isinstance(one, str)]:
+        raise ConfigError(f"{what} must be a list of strings, given {other[0]!r:.60}")
+    return found
 
 
 def _entry(word: str, senses: Iterable[Sequence[str]]) -> WordEntry:

@@ -15,6 +15,7 @@ from sememekit.reports import pages
 from sememekit.reports.analysis import confusion
 from sememekit.reports.charts import Curves, Line, chart
 from sememekit.reports.table import Parts, Table, Views, fields, shown_rate
+from sememekit.runs.published import is_published
 
 
 def parts(report: Any) -> Parts:
@@ -122,7 +123,9 @@ def _senses(report: SenseScores) -> Parts:
     for one in report.left_out:
         yield f"left out: {one.count:,} {one.cause}; the first: {one.first}"
     if not report.stored:
-        yield "the folder of the run cannot be written, so tag will not know this measurement"
+        hf = "nothing is stored beside a model of Hugging Face"
+        why = hf if is_published(report.run) else "the folder of the run cannot be written"
+        yield f"{why}, so tag will not know this measurement"
 
 
 _VIEWS: Final[Mapping[type[Any], Callable[[Any], Parts]]] = {

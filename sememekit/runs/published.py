@@ -1,10 +1,13 @@
 """A language model of Hugging Face as a run without training, for commands that take a run."""
 
 import hashlib
+import os
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, cached_property
+from itertools import compress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, final
@@ -20,8 +23,8 @@ from sememekit.data.prepared import PreparedData
 from sememekit.decoders.base import Decoder
 from sememekit.encoders.base import Encoded, Encoder, State
 from sememekit.encoders.piece_model import PieceModel
-from sememekit.errors import ConfigError
-from sememekit.files import read_bytes
+from sememekit.errors import ConfigError, DataError
+from sememekit.files import at_home, read_bytes, read_sealed, replace_file, sealed, warn
 from sememekit.prepare.pipeline import Pipeline
 from sememekit.prepare.segmentation import own_cutting
 from sememekit.prepare.settings import PreprocessSettings
@@ -30,13 +33,15 @@ from sememekit.runs.plan import read_plan
 from sememekit.runs.run import SIGNATURE, Run
 from sememekit.sememes import words_of_lexicons
 from sememekit.sememes.building import BLANK
-from sememekit.tasks.base import Task
+from sememekit.tasks.base import Task, WordPredictor, require
 from sememekit.tasks.language_model import LanguageModel
 from sememekit.text.huggingface import PIECES, PREFIX, blank_before, local_folder
+from sememekit.text.pieces import whole_words
 from sememekit.text.vocabulary import Vocabulary
 from sememekit.training import RunFolder
 
 LEAST: Final = 0.01  # prefixes of words below this probability are not extended: longer words have probability zero
+_FORMAT: Final = 1  # of stored means; another number makes them anew
 
 _held: list[TemporaryDirectory[str]] = []  # temporary folders, which are removed when the process ends
 
@@ -71,7 +76,10 @@ class PieceTree:
 
 @final
 class PiecesSoFar(Encoder):
-    """Contexts for ``PieceWords``: the ids of the pieces read so far, each plus one, padded with zeros."""
+    """Contexts for ``PieceWords``: the ids of the pieces read so far, each plus one, padded with zeros.
+
+    A context that exceeds ``limit`` pieces keeps its last half, so that the contexts of a text begin alike and are read in one
+    pass."""
 
     def __init__(self, words: Sequence[tuple[int, ...]], limit: int) -> None:
         nn.Module.__init__(self)
@@ -85,7 +93,9 @@ class PiecesSoFar(Encoder):
         rows = [pieces_of(row) for row in state[0]]
         for step, words in enumerate(tokens.tolist()):
             for column, word in enumerate(words):
-                rows[column] = [*rows[column], *self._words[word]][-self.output_size :]
+                rows[column] = [*rows[column], *self._words[word]]
+                if len(rows[column]) > self.output_size:
+                    rows[column] = rows[column][-(self.output_size // 2) :]
                 hidden[step, column, : len(rows[column])] = torch.tensor(rows[column], device=hidden.device) + 1
         return Encoded(hidden, (hidden[-1],), (hidden,))
 
@@ -117,21 +127,25 @@ class PieceWords(Decoder):
     def log_probs(self, hidden: Tensor) -> Tensor:
         lefts = [pieces_of(row) for row in hidden.reshape(-1, hidden.shape[-1])]
         found = np.zeros((len(lefts), self._num_words))
-        # Each open beginning: its row, its pieces, its probability, and the longest word on the way there, which has it so far.
-        opened: list[tuple[int, tuple[int, ...], float, int]] = [(row, (), 1.0, -1) for row in range(len(lefts))]
-        while opened:
-            after_NP = self.model.after([[*lefts[row], *begun] for row, begun, *_ in opened]).exp().cpu().numpy()
-            further = []
-            for (row, begun, reached, holder), after_P in zip(opened, after_NP, strict=True):
-                pieces, words, longer = self._after(begun)
-                shares, whole = reached * after_P[pieces], words >= 0
-                found[row, words[whole]] += shares[whole]
-                if holder >= 0:
-                    found[row, holder] -= shares[whole].sum()
-                for at in np.flatnonzero(longer & (shares >= LEAST)).tolist():
-                    word = int(words[at]) if whole[at] else holder
-                    further.append((row, (*begun, int(pieces[at])), float(shares[at]), word))
-            opened = further
+        for rows, after_NP, further in self.model.after(lefts):
+            # Each open beginning: its row, its pieces, its probability, and the longest word on the way, which has it so far.
+            opened: list[tuple[int, tuple[int, ...], float, int]] = [(row, (), 1.0, -1) for row in rows]
+            while opened:
+                longer = []
+                for (row, begun, reached, holder), after_P in zip(opened, after_NP.exp().cpu().numpy(), strict=True):
+                    pieces, words, goes_on = self._after(begun)
+                    known = pieces < len(after_P)  # a special piece may have no row in the model
+                    shares, whole = np.zeros(len(pieces)), words >= 0
+                    shares[known] = reached * after_P[pieces[known]].astype(np.float64)
+                    found[row, words[whole]] += shares[whole]
+                    if holder >= 0:
+                        found[row, holder] -= shares[whole].sum()
+                    for at in np.flatnonzero(goes_on & (shares >= LEAST)).tolist():
+                        word = int(words[at]) if whole[at] else holder
+                        longer.append((row, (*begun, int(pieces[at])), float(shares[at]), word))
+                opened = longer
+                if opened:
+                    after_NP = further([(row, begun) for row, begun, *_ in opened])
         logs = np.log(np.maximum(found, np.finfo(np.float32).tiny))
         return torch.from_numpy(logs).to(hidden).view(*hidden.shape[:-1], -1)
 
@@ -210,6 +224,36 @@ class PublishedRun(Run):
             raise ConfigError(f"{self}: {given} has other pieces than {self._pieces.folder}; open the model with these data")
         return other.recoded(self.vocabulary, lambda stream: self._tree.longest(self._piece_of[stream]))
 
+    def kept_mean(self, data: PreparedData, split: str, make: Callable[[], Tensor]) -> Tensor:
+        """Return ``make()``, the means of this model over a text, from the user's cache folder if they are there.
+
+        The name of the file is a hash of the weights, the tokenizer, the senses and the text. A damaged file is made anew."""
+        graph, task = self.graph, require(self.task, WordPredictor, "--mean")
+        assert graph is not None
+        rule = f"{_FORMAT} {LEAST} {self.model.limit} {task.evaluation_batch_size} {graph.fingerprint} {self.weights_sha256}"
+        text = np.ascontiguousarray(data.tokens(split)).tobytes()
+        name = hashlib.sha256(rule.encode() + self.model.tokenizer.content + text).hexdigest()
+        usual = Path(os.environ.get("XDG_CACHE_HOME") or at_home("~/.cache")) / "sememekit"
+        cache = Path(os.environ.get("SEMEMEKIT_CACHE") or usual)
+        file, found = cache / f"mean-{name}.json", None
+        with suppress(DataError):  # absent or damaged
+            found = read_sealed(file, DataError).get("mean")
+        if isinstance(found, list) and len(found) == graph.num_sememes:
+            return torch.tensor(found, device=self.device)
+        mean_K = make()
+        try:
+            cache.mkdir(parents=True, exist_ok=True)
+            replace_file(file, sealed({"mean": mean_K.tolist()}))
+        except OSError as error:
+            warn(f"{self}: its means cannot be kept in {cache} ({error.strerror}), so the next command computes them again")
+        return mean_K
+
+    def _words_of_pieces(self) -> Mapping[str, str | None]:
+        """As for other data of pieces, except that a lexicon word in its form in a text is a word."""
+        names = self.model.tokenizer.names
+        own = set(compress(self.vocabulary.tokens, self.in_text))
+        return {piece: word for piece, word in zip(names, whole_words(names), strict=True) if piece not in own}
+
     def ids_of(self, word: str) -> tuple[int, ...]:
         """The ids that the model reads for a word between blanks: a single id for a piece or a lexicon word."""
         return tuple(self._tree.longest(self.model.tokenizer.of_words([word])[0]))
@@ -220,10 +264,17 @@ class PublishedRun(Run):
         scores = np.array(self.model.in_sentence(left, [self.words[word] for word in words.tolist()], right))
         return scores if self.model.masked else scores - log_frequency[words]
 
-    def nats(self, line: Sequence[int], place: int) -> float | None:
-        """The surprisal of a word given the words before it; None for a masked model."""
-        left, own = [piece for word in line[:place] for piece in self.words[word]], self.words[line[place]]
-        return None if self.model.masked else -self.model.in_sentence(left, [own], [])[0]
+    def nats(self, line: Sequence[int], places: Sequence[int]) -> list[float | None]:
+        """The surprisal of the words at some places of a line, each given the words before it; None for a masked model."""
+        if self.model.masked:
+            return [None] * len(places)
+        pieces = [self.words[word] for word in line]
+        ends = np.cumsum([0, *map(len, pieces)]).tolist()
+        each = self.model.of_text([piece for own in pieces for piece in own])
+        if each is None:
+            lefts = ([piece for own in pieces[:place] for piece in own] for place in places)
+            return [-self.model.in_sentence(left, [pieces[place]], [])[0] for left, place in zip(lefts, places, strict=True)]
+        return [-sum(each[ends[place] : ends[place + 1]]) for place in places]
 
 
 def _shipped_text(name: str, out: Path) -> Path:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sememekit.config import Record, check_table, read_settings, trusting_code
 from sememekit.data.prepared import VOCABULARY, PreparedData
-from sememekit.data.segmenters import recorded_segmenter
+from sememekit.data.segmenters import recorded_segmenter, words_of_pieces
 from sememekit.decoders.contract import check_own_decoders
 from sememekit.decoders.even_senses import EvenSenses
 from sememekit.errors import CheckpointError, ConfigError, DataError
@@ -174,8 +174,15 @@ class Run:
     def graph(self) -> SememeGraph | None:
         """The sememe graph of the run with the overlay, or the graph of the lexicons, or None."""
         if self._sources:
-            return build_graph(self.vocabulary, [open_lexicon(source) for source in self._sources])
+            return self.annotated(self._sources)
         return self.stored_graph if self._overlay is None else self._overlaid[0]
+
+    def annotated(self, sources: Sequence[str]) -> SememeGraph:
+        """Return the senses of its vocabulary in lexicons; pieces inside words have none."""
+        return build_graph(self.vocabulary, [open_lexicon(source) for source in sources], words=self._words_of_pieces())
+
+    def _words_of_pieces(self) -> Mapping[str, str | None]:
+        return words_of_pieces(self.signature, self.vocabulary.tokens)
 
     @cached_property
     def stored_graph(self) -> SememeGraph | None:
@@ -223,6 +230,12 @@ class Run:
                 "after it was written; copy the folder again from where it came from"
             )
         return np.array(lines, dtype=np.int64)
+
+    @property
+    def counted(self) -> str:
+        """The splits that ``train_counts`` counts, or "the vocabulary"."""
+        splits = ("train",) if self.folder.file(TRAIN_COUNTS).exists() else self.signature.vocabulary_splits
+        return ", ".join(splits or ()) or "the vocabulary"
 
     @cached_property
     def kept(self) -> bytes | None:

@@ -1,8 +1,9 @@
 """Build a sememe graph from a vocabulary and lexicons."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from types import MappingProxyType
 
 import numpy as np
 
@@ -18,8 +19,15 @@ _TO_HALF_WIDTH = {0x3000: 0x20, **{code: code - 0xFEE0 for code in range(0xFF01,
 _TO_FULL_WIDTH = {half: full for full, half in _TO_HALF_WIDTH.items()}
 
 
-def build_graph(vocabulary: HasTokens, lexicons: Sequence[Lexicon], lemmas: Lemmas | None = None) -> SememeGraph:
+def build_graph(
+    vocabulary: HasTokens,
+    lexicons: Sequence[Lexicon],
+    lemmas: Lemmas | None = None,
+    words: Mapping[str, str | None] = MappingProxyType({}),
+) -> SememeGraph:
     """Give every word of the vocabulary its senses.
+
+    ``words`` has for pieces of a tokenizer the word to look up, or None for a piece inside a word, which no lexicon annotates.
 
     The first rule that applies to a word gives its senses:
 
@@ -37,9 +45,11 @@ def build_graph(vocabulary: HasTokens, lexicons: Sequence[Lexicon], lemmas: Lemm
     special = SpecialTokens(lexicons)
     entries, by_lemma = [], 0
     for word in vocabulary.tokens:
-        entry = _annotate(word, lexicons, names, special)
-        if lemmas is not None and not entry.is_from_lexicon and entry.source != Source.SPECIAL:
-            found = _by_lemma(word, lemmas, lexicons, names)
+        sought = words.get(word, word)
+        entry = _annotate(word, sought, lexicons, names, special)
+        if lemmas is not None and sought and not entry.is_from_lexicon and entry.source != Source.SPECIAL:
+            found = _by_lemma(sought, lemmas, lexicons, names)
+            found = found and replace(found, word=word)
             by_lemma += found is not None
             entry = found or entry
         entries.append(entry)
@@ -74,12 +84,14 @@ def find_senses(word: str, lexicon: Lexicon) -> tuple[Sense, ...]:
     return next(filter(None, found), ())
 
 
-def _annotate(word: str, lexicons: Sequence[Lexicon], names: Sequence[str], special: SpecialTokens) -> WordEntry:
+def _annotate(
+    word: str, sought: str | None, lexicons: Sequence[Lexicon], names: Sequence[str], special: SpecialTokens
+) -> WordEntry:
     rule = special.sememes_of(word)
     if rule is not None and not (word in PRIVATE and any(find_senses(word, lexicon) for lexicon in lexicons)):
         return WordEntry(word, Source.SPECIAL, (_sense(rule),))
     for name, lexicon in zip(names, lexicons, strict=True):
-        if senses := find_senses(word, lexicon):
+        if sought is not None and (senses := find_senses(sought, lexicon)):
             return WordEntry(word, name, merge_senses(senses))
     if is_punctuation(word):
         return WordEntry(word, Source.PUNCTUATION, (_sense((special.resolve(PUNCTUATION),)),))

@@ -12,7 +12,7 @@ from sememekit.attack import Example, ExampleResult, read_attack_plan
 from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.files import is_there, read_text, replace_file
-from sememekit.files.tables import guarded
+from sememekit.files.tables import csv_text, guarded
 from sememekit.progress import silent
 from sememekit.runs.attacks.running import AttackedData, attack_parts
 from sememekit.serve.questions import AttackQuestion, RatingQuestion
@@ -122,7 +122,5 @@ def rate(bench: Bench, question: RatingQuestion) -> RatingAnswer:
         given = (run.name, question.text, question.changed, question.old, question.new)
         said = tuple("yes" if value else "no" for value in (question.same_meaning, question.fluent))
         rows[tuple(map(guarded, given))] = said
-        stream = StringIO()
-        csv.writer(stream).writerows([COLUMNS, *((*key, *value) for key, value in rows.items())])
-        replace_file(file, stream.getvalue().encode())
+        replace_file(file, csv_text([COLUMNS, *((*key, *value) for key, value in rows.items())]).encode())
     return RatingAnswer(file=str(file), ratings=len(rows))

@@ -4,23 +4,21 @@ Nothing is downloaded, and only ``tokenizer.json``, ``tokenizer_config.json`` an
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, Literal, final
+from typing import Any, Final, final
 
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import at_home, needed, read_object, refuse_odd_files
+from sememekit.files import at_home, needed, read_object, refuse_odd_files, warn
+from sememekit.text.pieces import BYTE_OF
 from sememekit.text.scripts import EAST_ASIAN
 from sememekit.text.vocabulary import END, STOP, UNKNOWN
 
 PREFIX: Final = "hf:"  # prefix of a model folder on the command line: ``--encoder hf:PATH``
 PIECES: Final = "pieces.json"  # file of a tokenizer in prepared data and runs; see ``HuggingFacePieces.content``
 FORMAT: Final = 1
-
-Blanks = Literal["auto", "always", "never"]
-"""Blanks before words in running text: before all words except words that begin with a Chinese or Japanese character or
-full-width mark; before all; or before none."""
+FEW: Final = 0.8  # least share of the rows of a model that are pieces; models pad their rows, but by less
 
 
 @contextmanager
@@ -58,30 +56,62 @@ def local_folder(name: str, use: str) -> Path:
         ) from None
 
 
-def check_model_folder(folder: Path, use: str, model: str) -> None:
-    """Raise ConfigError if a folder has no safetensors, or names other weight files or code of the hub.
+def model_folder(name: str, use: str, model: str = "AutoModelForCausalLM") -> Path:
+    """Return the folder of a model (``local_folder``) after a check of its files, before any weight is read.
 
-    Messages begin with ``use``; ``model`` is the class of transformers that a remedy names."""
+    Messages begin with ``use``; ``model`` is the class of transformers that a remedy names. Raises ConfigError: no readable
+    config.json with a ``model_type``, no safetensors, an absent or damaged one, or other weight files or code of the hub."""
+    folder = local_folder(name, use)
     refuse_odd_files(folder, lambda why: ConfigError(f"{use}: {why}"))
     again = (
         f'write them with: python -c "from transformers import {model} as M; '
         f"M.from_pretrained('{folder}').save_pretrained('{folder}')\""
     )
-    danger = "other files of weights can run code when they are read"
+    danger, copied = "other files of weights can run code when they are read", "copy it again from where it came from"
+    if not (folder / "config.json").is_file():
+        raise ConfigError(
+            f"{use}: {folder} has no config.json; give the folder of a model, with config.json and tokenizer.json"
+        )
+    table = _read_configuration(folder, use)
     if not any(folder.glob("*.safetensors")):
         raise ConfigError(f"{use}: {folder} holds no weights as safetensors; {danger}; {again}")
-    table = read_object(folder / "config.json", ConfigError)
-    check_configuration(table, f"{use}: {folder / 'config.json'}")
     names = {folder / "config.json": [table.get("transformers_weights") or "model.safetensors"]}
     for index in folder.glob("*.safetensors.index.json"):
         listed = read_object(index, ConfigError).get("weight_map")
         names[index] = list(listed.values()) if isinstance(listed, dict) else [listed]
     for file, given in names.items():
-        for name in given:
+        for name in dict.fromkeys(given):
             if Path(str(name)).name != name or not name.endswith((".safetensors", ".safetensors.index.json")):
                 raise ConfigError(
                     f"{use}: {file} names {name!r:.80}, which is no safetensors file of its folder; {danger}; {again}"
                 )
+            if file.name != "config.json" and not (folder / name).is_file():
+                raise ConfigError(f"{use}: {file} names {name}, which is not there; {copied}")
+    opened = needed("safetensors", use).safe_open
+    for file in folder.glob("*.safetensors"):
+        try:
+            with opened(file, "np"):
+                pass
+        except Exception as error:
+            size = f"{file.stat().st_size:,} bytes"
+            raise ConfigError(f"{use}: {file} is damaged or cut off ({error}; {size}); {copied}") from None
+    return folder
+
+
+def _read_configuration(folder: Path, use: str) -> dict[str, Any]:
+    """Return config.json. Raises ConfigError: it is no JSON object, names no kind of model, or takes code of the hub."""
+    file = folder / "config.json"
+    table = read_object(file, ConfigError)
+    if not isinstance(table.get("model_type"), str):
+        raise ConfigError(f"{use}: {file} has no model_type, so nothing says which kind of model it is; copy it again")
+    check_configuration(table, f"{use}: {file}")
+    return table
+
+
+def positions_of(configuration: Any) -> int | None:
+    """Return the most pieces that a model reads at once; None without a limit (absent, 0 or negative, as in XLNet)."""
+    found = getattr(configuration.get_text_config(), "max_position_embeddings", None)
+    return found if isinstance(found, int) and found > 0 else None
 
 
 def asked_of_transformers(use: str, meant: str, what: str, call: Callable[[], Any]) -> Any:
@@ -99,19 +129,41 @@ def asked_of_transformers(use: str, meant: str, what: str, call: Callable[[], An
         ) from error
 
 
-def load_published(folder: Path, use: str, kind: str, meant: str, dtype: str = "float32") -> Any:
-    """Load a model of the transformers class ``kind`` from a folder, in evaluation mode, with all its trained weights.
+def load_published(folder: Path, use: str, kind: str, meant: str, pieces: Mapping[str, int], dtype: str = "float32") -> Any:
+    """Load a model of the transformers class ``kind`` from a ``model_folder``, in evaluation mode, with its trained weights.
 
-    Raises ConfigError: as ``check_model_folder`` and ``asked_of_transformers``, or the folder lacks some weights."""
-    check_model_folder(folder, use, kind)
+    ``pieces`` are the ids of the pieces of its tokenizer, without special ones. Raises ConfigError: as
+    ``asked_of_transformers``; weights are absent, of other shapes than config.json says, or not finite; or the model has no
+    row for one of the pieces. Warns if it has many more rows than there are pieces."""
     load = getattr(needed("transformers", use), kind).from_pretrained
     given = {"local_files_only": True, "use_safetensors": True, "trust_remote_code": False, "output_loading_info": True}
+    given |= {"ignore_mismatched_sizes": True}  # so that the tensor can be named
     model, report = asked_of_transformers(use, meant, "it", lambda: load(folder, dtype=dtype, **given))
+    for name, stored, described in sorted(report["mismatched_keys"]):
+        raise ConfigError(
+            f"{use}: {name} has the shape {tuple(stored)} in the weights and {tuple(described)} by config.json; copy both "
+            "again from where they came from"
+        )
     if missing := sorted(report["missing_keys"]):
         raise ConfigError(
             f"{use}: the folder has no weights for {missing[0]}, so that its answers would be random; give a {meant} with all "
             "that it was trained with"
         )
+    bad = next((name for name, weights in model.named_parameters() if not weights.isfinite().all()), None)
+    if bad is not None:
+        raise ConfigError(f"{use}: {bad} holds weights that are not finite; copy them again from where they came from")
+    rows = model.get_input_embeddings().num_embeddings
+    if not pieces:
+        raise ConfigError(f"{use}: {folder} has no tokenizer; copy its tokenizer.json from where the weights came from")
+    sizes = f"the tokenizer has {max(pieces.values()) + 1:,} pieces, and the model {rows:,} rows"
+    if without := [piece for piece, number in pieces.items() if number >= rows]:
+        raise ConfigError(
+            f"{use}: {sizes}, none for {', '.join(without[:3])}; if they were added to the tokenizer alone, call "
+            f"model.resize_token_embeddings(len(tokenizer)) and model.save_pretrained({str(folder)!r}); else the tokenizer is "
+            "of another model"
+        )
+    if len(pieces) < FEW * rows:
+        warn(f"{use}: {sizes}; if the tokenizer is of another model, the answers mean nothing")
     return model.eval()
 
 
@@ -138,7 +190,8 @@ class HuggingFacePieces:
         names: names of all pieces by model id.
         content: JSON with ``tokenizer``, as in ``tokenizer.json``, and the pieces ``begin``, ``end``, ``unknown`` or null.
         around: ids that the tokenizer puts around a text, such as the ids of ``[CLS]`` and ``[SEP]``. start: the id among them
-        that begins a text, such as the id of ``<s>``, if any."""
+        that begins a text, such as the id of ``<s>``, if any.
+        ordinary: ids of the pieces that a text can have, without special ones."""
 
     def __init__(self, content: bytes, where: str) -> None:
         """Take the ``content`` of the file ``where``. Raises DataError: it is invalid."""
@@ -162,6 +215,8 @@ class HuggingFacePieces:
         self.end_id: int | None = self._tokenizer.token_to_id(end) if end is not None else None
         self.unknown_id: int | None = self._tokenizer.token_to_id(unknown) if unknown is not None else None
         self._ids = {name: index for index, name in enumerate(self.names)}
+        special = {token["id"] for token in table["tokenizer"].get("added_tokens") or () if token.get("special")}
+        self.ordinary = {self.names[index]: index for index in sorted(tokens) if index not in special}
         self.around: tuple[int, ...] = tuple(self._tokenizer.encode("").ids)
         begins = begin is not None and self.around[:1] == (self._tokenizer.token_to_id(begin),)
         self.start: tuple[int, ...] = self.around[:1] if begins else ()
@@ -199,6 +254,11 @@ class HuggingFacePieces:
         """Return the id of a piece in the model, or None."""
         return self._ids.get(name)
 
+    @property
+    def line_end(self) -> tuple[int, ...]:
+        """The pieces of a line end, which stands for the end of a text where the tokenizer names no piece for it."""
+        return tuple(self._cut("\n"))
+
     def of_words(self, words: Sequence[str], blanks: str = "auto") -> list[tuple[int, ...]]:
         """Return the ids of the pieces of each word in running text, independent of its neighbours.
 
@@ -226,13 +286,6 @@ class HuggingFacePieces:
 
     def _cut(self, text: str) -> list[int]:
         return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
-
-
-_PRINTABLE: Final = (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100))
-BYTE_OF: Final = {chr(byte): byte for byte in _PRINTABLE} | {
-    chr(0x100 + place): byte for place, byte in enumerate(sorted({*range(0x100)}.difference(_PRINTABLE)))
-}
-"""Character -> byte of byte-level tokenizers: printable bytes are themselves, others U+0100 and on."""
 
 
 def blank_before(word: str, blanks: str) -> bool:

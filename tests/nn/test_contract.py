@@ -323,7 +323,7 @@ def test_a_shared_embedding_that_changed_its_rows_is_refused() -> None:
 
 def test_wrong_arguments_are_told() -> None:
     for width in (0, -3, 4.0, True):
-        with pytest.raises(ConfigError, match="in_features is the width of the contexts, 1 or more, given"):
+        with pytest.raises(ConfigError, match="in_features must be a whole number of 1 or more, given"):
             FullSoftmax(width, 7)
     with pytest.raises(ValueError, match="topk gives one word or more, given -1"):
         FullSoftmax(4, 7).topk(torch.randn(2, 4), -1)

@@ -76,6 +76,39 @@ def test_it_starts_from_the_backbone_and_is_saved_and_read_to_the_bit(backbone: 
     assert again.config.senses == model.config.senses
 
 
+def test_it_gives_logits_beside_the_loss_if_asked(backbone: Path, tmp_path: Path) -> None:
+    example, model = build(backbone)
+    assert model(texts(), labels=texts()).logits is None
+    both, alone = model(texts(), labels=texts(), logits_with_loss=True), model(texts())
+    assert torch.equal(both.logits, alone.logits)
+    assert torch.equal(both.loss, model(texts(), labels=texts()).loss)
+    model.config.logits_with_loss = True
+    save_quietly(model, tmp_path / "both")
+    assert example.SememeForCausalLM.from_pretrained(tmp_path / "both")(texts(), labels=texts()).logits is not None
+    half = model.to(torch.bfloat16)
+    found = half(texts(), labels=texts())
+    assert found.loss.dtype == found.logits.dtype == torch.bfloat16
+    torch.testing.assert_close(found.loss.float(), both.loss, rtol=0.05, atol=0.05)
+    assert half.generate(texts(1), max_new_tokens=3, do_sample=False, pad_token_id=0).shape == (1, 15)
+
+
+def test_trainer_computes_metrics_of_its_logits(backbone: Path, tmp_path: Path) -> None:
+    transformers: Any = pytest.importorskip("transformers", reason="the extra 'hf' is not installed")
+    pytest.importorskip("accelerate", reason="Trainer needs accelerate")
+    _, model = build(backbone)
+    model.config.logits_with_loss = True
+    data = [{"input_ids": row, "labels": row} for row in texts()]
+
+    def metrics(found: Any) -> dict[str, float]:
+        logs, wanted = torch.from_numpy(found.predictions)[:, :-1], torch.from_numpy(found.label_ids)[:, 1:]
+        return {"nats": float(-logs.gather(-1, wanted[..., None]).mean())}
+
+    given = {"output_dir": str(tmp_path), "report_to": [], "use_cpu": True, "disable_tqdm": True}
+    trainer = transformers.Trainer(model, transformers.TrainingArguments(**given), eval_dataset=data, compute_metrics=metrics)
+    found = trainer.evaluate()
+    assert found["eval_nats"] == pytest.approx(found["eval_loss"], rel=1e-5)
+
+
 def test_it_writes_text_as_its_probabilities_say(backbone: Path) -> None:
     _, model = build(backbone)
     start, told = texts()[:, :3], {"max_new_tokens": 6, "attention_mask": torch.ones(4, 3, dtype=torch.long), "pad_token_id": 0}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +20,8 @@ from sememekit.nn import (
     SememeSoftmax,
     Senses,
 )
-from sememekit.nn.senses import whole_words
+from sememekit.text.pieces import whole_words
+from sememekit.text.sentencepieces import train_sentencepieces
 from tests.nn.cases import COUNTS, SENSES, WIDTH, WORDS, contexts, targets
 
 WEIGHT = torch.tensor([1.0, 0.5, 2.0, 0.0, 3.0, 1.0, 0.25])
@@ -40,6 +43,64 @@ def test_losses_are_those_of_torch(make: Any, weight: torch.Tensor | None, smoot
     torch.testing.assert_close(*grads)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("weight", [None, WEIGHT, WEIGHT.tolist()])
+@pytest.mark.parametrize("make", [lambda **o: FullSoftmax(WIDTH, COUNTS, **o), lambda **o: SememeSoftmax(WIDTH, SENSES, **o)])
+def test_the_mean_of_no_targets_is_zero(make: Any, weight: Any, smoothing: float) -> None:
+    hidden = contexts(4).requires_grad_()
+    nothing = [torch.full((4,), -100)] + ([] if weight is None else [torch.full((4,), 3)])  # word 3 has the weight 0
+    for target in nothing:
+        for reduction in ("mean", "sum", "none"):
+            loss = make(weight=weight, label_smoothing=smoothing, reduction=reduction)(hidden, target).loss
+            assert reduction != "mean" or float(loss.detach()) == 0.0
+            assert loss.isfinite().all()
+            assert torch.autograd.grad(loss.sum(), hidden)[0].isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"weight": [1.0] * 6 + [-1.0]}, "weight must be .* given .7,., least -1"),
+        ({"weight": [float("nan")] * 7}, "weight must be"),
+        ({"weight": [[1.0], [1.0, 2.0]]}, "weight must be"),
+        ({"label_smoothing": "0.1"}, "label_smoothing must be a number of 0 to 1, given '0.1'"),
+        ({"label_smoothing": float("nan")}, "label_smoothing must be"),
+        ({"reduction": ["mean"]}, "reduction must be"),
+        ({"ignore_index": None}, "ignore_index must be a whole number, given None"),
+        ({"ignore_index": 1.5}, "ignore_index must be"),
+        ({"batch_first": "yes"}, "batch_first must be True or False, given 'yes'"),
+        ({"device": "nowhere"}, "device must be a device of torch"),
+        ({"dtype": torch.int64}, "dtype must be a torch.dtype of floats"),
+        ({"in_features": "8"}, "in_features must be a whole number of 1 or more, given '8'"),
+        ({"in_features": -1}, "in_features must be"),
+        ({"counts": [[1], [1, 2]]}, "counts must be"),
+        ({"counts": {"a": 1}}, "counts must be"),
+        ({"counts": 10**30}, "V must be 1 or more, below"),
+    ],
+)
+def test_arguments_of_wrong_kinds_are_refused_by_name(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=f"FullSoftmax: .*{told}"):
+        FullSoftmax(**{"in_features": WIDTH, "counts": COUNTS, **options})
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: AdaptiveSoftmax(WIDTH, 1), "a tail needs 2 words or more, and there is 1"),
+        (lambda: MogrifierLSTM("8", 4), "MogrifierLSTM: input_size must be a whole number of 1 or more, given '8'"),
+        (lambda: MogrifierLSTM(WIDTH, 4, num_layers=[1]), "num_layers must be"),
+        (lambda: MogrifierLSTM(WIDTH, 4, num_sememes=-1), "num_sememes must be"),
+        (lambda: Senses.from_arrays("a", [0, 1], [1]), "Senses.from_arrays: sense_offsets must be whole numbers"),
+        (lambda: Senses.from_arrays([0, float("nan")], [0, 1], [1]), "Senses.from_arrays: offsets and sememes must be"),
+        (lambda: Senses.of_words([1, 2]), "Senses.of_words: words must be a list of strings, given 1"),
+        (lambda: Senses([[["a"]]], words=3), "Senses: words must be a list of strings, given 3"),
+    ],
+)
+def test_arguments_of_other_modules_are_refused_by_name(make: Any, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        make()
+
+
 def test_words_by_falling_count_are_weighted_by_their_own_ids() -> None:
     layer = AdaptiveSoftmax(WIDTH, COUNTS, cutoffs=(3,), weight=WEIGHT, label_smoothing=0.2)
     expected = nn.CrossEntropyLoss(weight=WEIGHT, label_smoothing=0.2)(layer.log_prob(contexts(9)), targets(9))
@@ -49,9 +110,12 @@ def test_words_by_falling_count_are_weighted_by_their_own_ids() -> None:
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda: FullSoftmax(WIDTH, COUNTS, reduction="max"), "reduction 'mean', 'sum' or 'none', given 0.0 and 'max'"),
-        (lambda: FullSoftmax(WIDTH, COUNTS, label_smoothing=1.5), "label_smoothing must be 0 to 1"),
-        (lambda: FullSoftmax(WIDTH, COUNTS, weight=torch.ones(3)), r"weight must be \(7,\), one for each word, given \(3,\)"),
+        (lambda: FullSoftmax(WIDTH, COUNTS, reduction="max"), "reduction must be 'mean', 'sum' or 'none', given 'max'"),
+        (lambda: FullSoftmax(WIDTH, COUNTS, label_smoothing=1.5), "label_smoothing must be a number of 0 to 1, given 1.5"),
+        (
+            lambda: FullSoftmax(WIDTH, COUNTS, weight=torch.ones(3)),
+            r"weight must be \(7,\) finite numbers of 0 or more, one for each word, given \(3,\)",
+        ),
         (lambda: SampledSoftmax(WIDTH, COUNTS, label_smoothing=0.1), "needs the probabilities of all words"),
         (lambda: SelfOrganizedSoftmax(WIDTH, COUNTS, label_smoothing=0.1), "needs the probabilities of all words"),
     ],
@@ -102,10 +166,37 @@ class Tokenizer:
         (["▁dog", "ing", "今天", "天", "▁我"], ["dog", None, "今天", "天", "我"]),
         (["dog</w>", "do", "<pad>"], ["dog", None, "<pad>"]),
         (["dog", "工人"], ["dog", "工人"]),
+        (["▁工人", "▁学生", "工", "人", "学", "▁"], ["工人", "学生", None, None, None, None]),  # blanks in the text: 工 goes on
+        (["工人", "学生", "工", "▁人", "▁学生们"], ["工人", "学生", "工", "人", "学生们"]),
     ],
 )
 def test_marks_are_stripped_and_pieces_are_no_words(tokens: list[str], words: list[str | None]) -> None:
     assert whole_words(tokens) == words
+
+
+def test_where_blanks_stood_can_be_told() -> None:
+    tokens = ["▁工人", "工", "人"]
+    assert whole_words(tokens, "never") == ["工人", "工", "人"]
+    assert whole_words(["工人", "▁工"], "always") == [None, "工"]
+    assert Senses.of_tokenizer(Tokenizer(tokens), "open", blanks="never").graph.annotated.all()
+    with pytest.raises(ConfigError, match="blanks='no': allowed are auto, always, never"):
+        whole_words(tokens, "no")  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+@pytest.mark.parametrize("raw", [False, True])
+def test_pieces_of_chinese_text_with_blanks_and_without(raw: bool, kind: Any) -> None:
+    folder = Path(os.environ.get("SEMEMEKIT_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
+    file = folder / "peoples-daily-sdlm" / "renmin_hownet" / "train.txt"
+    if not file.is_file():
+        pytest.skip(f"no People's Daily in {folder}")
+    lines = file.read_text(encoding="utf-8").splitlines()[:700]
+    model = train_sentencepieces(["".join(line.split()) if raw else line for line in lines], 2200, 1, kind)
+    processor = pytest.importorskip("sentencepiece").SentencePieceProcessor(model_proto=model)
+    tokens = [processor.id_to_piece(number) for number in range(len(processor))]
+    inside = sum(word is None for word in whole_words(tokens))
+    assert inside < 100 if raw else inside > 1500
 
 
 def test_the_vocabulary_of_a_tokenizer_gets_senses(capsys: pytest.CaptureFixture[str]) -> None:

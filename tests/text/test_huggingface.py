@@ -7,6 +7,7 @@ import pickle
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sememekit.data.prepared import PreparedData
@@ -14,7 +15,8 @@ from sememekit.errors import ConfigError, DataError
 from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from sememekit.sememes import build_graph
-from sememekit.text.huggingface import BYTE_OF, HuggingFacePieces, blank_before, check_model_folder, local_folder
+from sememekit.text.huggingface import HuggingFacePieces, blank_before, local_folder, model_folder
+from sememekit.text.pieces import BYTE_OF
 from sememekit.text.segmenters import open_segmenter
 from tests.small import small_lexicon
 from tests.small_run import write_text
@@ -145,15 +147,33 @@ def test_the_end_of_texts_is_the_piece_of_that_name(folder: Path) -> None:
 
 
 def test_a_folder_of_a_model_has_safetensors_and_names_no_others(tmp_path: Path) -> None:
+    numpy = pytest.importorskip("safetensors.numpy")
+
+    def check(told: str = "") -> None:
+        if not told:
+            assert model_folder(str(tmp_path), "here") == tmp_path
+            return
+        with pytest.raises(ConfigError, match=f"^here: .*{told}"):
+            model_folder(str(tmp_path), "here")
+
+    check("has no config.json; give the folder of a model")
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"^here: .* holds no weights as safetensors; .*AutoModel as M"):
-        check_model_folder(tmp_path, "here", "AutoModel")
-    (tmp_path / "model.safetensors").touch()
-    check_model_folder(tmp_path, "here", "AutoModel")
-    for listed in ('{"a": "model.safetensors"}', '{"a": "../model.safetensors"}', '{"a": "model.bin"}', "7"):
+    check("has no model_type")
+    (tmp_path / "config.json").write_text('{"model_type": "gpt2"}', encoding="utf-8")
+    check("holds no weights as safetensors; .*AutoModelForCausalLM as M")
+    file = tmp_path / "model.safetensors"
+    file.touch()
+    check("model.safetensors is damaged or cut off .*0 bytes.; copy it again")
+    numpy.save_file({"a": np.zeros(100, dtype=np.float32)}, file)
+    check()
+    content = file.read_bytes()
+    file.write_bytes(content[:-20])
+    check("model.safetensors is damaged or cut off")
+    file.write_bytes(content)
+    (tmp_path / "model.safetensors.index.json").write_text('{"weight_map": {"a": "model.safetensors"}}', encoding="utf-8")
+    check()
+    (tmp_path / "model.safetensors.index.json").write_text('{"weight_map": {"a": "other.safetensors"}}', encoding="utf-8")
+    check("index.json names other.safetensors, which is not there; copy it again")
+    for listed in ('{"a": "../model.safetensors"}', '{"a": "model.bin"}', "7"):
         (tmp_path / "model.safetensors.index.json").write_text(f'{{"weight_map": {listed}}}', encoding="utf-8")
-        if listed.startswith('{"a": "model.s'):
-            check_model_folder(tmp_path, "here", "AutoModel")
-            continue
-        with pytest.raises(ConfigError, match=r"index\.json names .*, which is no safetensors file of its folder"):
-            check_model_folder(tmp_path, "here", "AutoModel")
+        check("index.json names .*, which is no safetensors file of its folder")

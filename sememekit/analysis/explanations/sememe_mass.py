@@ -1,6 +1,7 @@
 """The probability of a sememe in a context, summed over the senses that have it, and its gain over the mean."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final, final
 
 import numpy as np
@@ -16,6 +17,7 @@ from sememekit.decoders.sense_structure import SenseStructure
 from sememekit.errors import ConfigError
 from sememekit.layers import segment_logsumexp
 from sememekit.progress import OneStage, silent
+from sememekit.runs.published import PublishedRun
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
 from sememekit.tasks.base import declares
@@ -100,16 +102,17 @@ def mean_mass(
     training) has the split. Raises ConfigError: ``over`` is neither ``counts`` nor a split. Raises DataError: absent data."""
     assert isinstance(task.decoder, Sensed)
     if over == COUNTS:
-        splits = ", ".join(run.signature.vocabulary_splits or ()) or "the vocabulary"
-        mean_K = mean_by_counts(task.decoder, masses, run.vocabulary.counts, empty_1H)
-        return mean_K, f"over the word counts of {splits}, without context"
+        return mean_by_counts(
+            task.decoder, masses, run.train_counts, empty_1H
+        ), f"over the word counts of {run.counted}, without context"
     prepared = data if data is not None else run.data()
     if over not in prepared.splits:
         raise ConfigError(
             f"--mean {over}: {prepared.folder} has no such split; allowed: {COUNTS} (no text is read), "
             f"{', '.join(prepared.splits)}"
         )
-    mean_K = mean_over_text(task, prepared, over, masses, progress)
+    make = partial(mean_over_text, task, prepared, over, masses, progress)
+    mean_K = run.kept_mean(prepared, over, make) if isinstance(run, PublishedRun) else make()
     return mean_K, f"over the {len(PredictedText(task, prepared, over).words):,} predictions of {over}"
 
 
@@ -129,7 +132,8 @@ def contexts_of(task: Predictor, text: PredictedText, split: str) -> Iterator[tu
             hidden, state = task.contexts(torch.from_numpy(inputs[rows]).to(task.device), state)
         real = mask[rows]
         position = np.arange(begin, begin + len(real))[:, None] + np.arange(text.columns) * length
-        yield position[real], hidden[torch.from_numpy(real).to(task.device)]
+        # by columns, so that contexts of one text stand together, which a published model reads in one pass
+        yield position.T[real.T], hidden.transpose(0, 1)[torch.from_numpy(real.T).to(task.device)]
 
 
 def rankings(masses_NK: Tensor, mean_K: Tensor, gates_NK: Tensor, rest_K: Tensor) -> dict[str, Tensor]:

@@ -38,7 +38,7 @@ class ContextSememe(Record):
     lift: float | None
     """m / n; None if n is 0, as for a sememe that no counted word has."""
     count: int
-    """Number of tokens with the sememe, by the counts of the vocabulary."""
+    """Number of tokens of the training text with the sememe."""
 
 
 _SPELLED_OUT: Final = (
@@ -101,7 +101,7 @@ class SememeReader:
         assert isinstance(task.decoder, Sensed)
         self.graph, self._decoder, self._empty_H = run.graph, task.decoder, empty_H
         self._priors: dict[int, tuple[tuple[int, float], ...]] = {}
-        self._counts = sememe_counts(self.graph, run.vocabulary.counts).tolist()
+        self._counts = sememe_counts(self.graph, run.train_counts).tolist()
         first = torch.zeros(1, dtype=torch.long, device=empty_H.device)
         with torch.no_grad():
             self._at_rest = self._decoder.sense_attribution(empty_H, first).sememe_gates

@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from sememekit.analysis.explanations.sememe_mass import COUNTS, MIN_COUNT
@@ -23,10 +26,12 @@ from sememekit.analysis.explanations.sememes import (
     senses_of,
     views,
 )
+from sememekit.analysis.senses.tagger import LineReader
 from sememekit.config import Record
 from sememekit.decoders.base import Sensed
 from sememekit.errors import ConfigError, DataError
 from sememekit.progress import OneStage, Progress, silent
+from sememekit.runs.published import PublishedRun
 from sememekit.runs.run import OfRun, Run
 from sememekit.runs.uncut import CUT_FIRST, cuts, refuse_unknown, segmenter_of_raw, warn_uncut
 from sememekit.sememes.overlay import ChangedSense
@@ -205,8 +210,8 @@ def _reading(
 ) -> _Reading:
     """Predict the ``top`` words after a context, and the ``asked`` words; errors as ``explain``."""
     task = require(loaded.task, WordPredictor, "explain")
-    words, segmentation = _read(loaded, context)
-    ids = torch.from_numpy(loaded.vocabulary.encode(word.read_as for word in words))
+    words, segmentation, numbers = _read(loaded, context)
+    ids = torch.from_numpy(numbers)
     with torch.no_grad():
         hidden = task.contexts(ids[:, None].to(task.device), task.encoder.start(1))[0][-1, 0]
         log_probs = task.decoder.log_probs(hidden).double().cpu()
@@ -278,7 +283,8 @@ def _changed_sememes(changes: Sequence[ChangedSense], before: _Reading, after: _
     return tuple(sorted(found, key=lambda one: -abs(one.after.mass - one.before.mass)))
 
 
-def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str]:
+def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str, NDArray[np.int64]]:
+    """Return the words of a context, how they were cut, and the ids that the model reads."""
     vocabulary, form = loaded.vocabulary, loaded.form()
     context = context.removeprefix("\ufeff")
     words, segmentation = context.split(), BLANKS
@@ -288,6 +294,16 @@ def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str]:
         raise DataError("explain: the context holds a NUL character; take it out")
     if not words:
         raise DataError('explain: the context is empty; give the words before the one to predict, as in "去年 美国 贸易 逆差"')
+    if isinstance(loaded, PublishedRun):  # words as tag reads them; it reads raw Chinese in its own pieces
+        line = LineReader(loaded).read(words)
+        bounds = pairwise((*line.place, len(line.ids)))
+        spelled = [[vocabulary.token(number) for number in line.ids[begin:end]] for begin, end in bounds]
+        unknown = vocabulary.unknown_id is not None and vocabulary.token(vocabulary.unknown_id)
+        read = [
+            ContextWord(word=word, read_as=" ".join(pieces), known=unknown not in pieces)
+            for word, pieces in zip(words, spelled, strict=True)
+        ]
+        return read, BLANKS, np.array(line.ids, dtype=np.int64)
     if segmenter := segmenter_of_raw(loaded, [words], "explain"):
         words, segmentation = form.cut(" ".join(words), segmenter), "the segmenter of the training data"
     elif form.classes and cuts(loaded) and not all(form.word(word) in vocabulary for word in words):
@@ -305,4 +321,4 @@ def _read(loaded: Run, context: str) -> tuple[list[ContextWord], str]:
         read.append(ContextWord(word=given, read_as=vocabulary.token(vocabulary.id(normal)), known=known))
     warn_uncut([word.word for word in read if not word.known], CUT_FIRST)
     refuse_unknown(loaded, map(form.word, words), "explain")
-    return read, segmentation
+    return read, segmentation, vocabulary.encode(word.read_as for word in read)

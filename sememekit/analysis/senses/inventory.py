@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sememekit.errors import ConfigError
 from sememekit.runs.published import PublishedRun
 from sememekit.runs.run import Run
-from sememekit.sememes import SememeGraph, build_graph, open_lexicon
+from sememekit.sememes import SememeGraph
 from sememekit.text.scripts import HAN
 
 LEAST_OVERLAP: Final = 1 / 3  # least overlap of sememes (intersection over union) between a sense and a sense of its substitute
@@ -113,7 +113,7 @@ def inventory_of(run: Run, sources: Sequence[str] = ()) -> SenseInventory:
                 "--source FORMAT:PATH or --source open"
             )
         return SenseInventory(run.graph, run.train_counts, lent)
-    given = build_graph(run.vocabulary, [open_lexicon(source) for source in sources])
+    given = run.annotated(sources)
     if run.graph is not None:
         pairs = zip(run.graph.entries(), given.entries(), strict=True)
         entries = [own if own.is_annotated else more for own, more in pairs]

@@ -153,7 +153,10 @@ class SenseTagger:
     ) -> dict[tuple[int, int], float | None]:
         """Return the nats of the requested words, all at once, since output layers are slow on few tokens."""
         if self._published is not None:
-            return {(line, at): self._published.nats(lines[line], at) for line, own in enumerate(asked) for at in own}
+            found: dict[tuple[int, int], float | None] = {}
+            for line, own in enumerate(asked):
+                found.update(zip(((line, at) for at in own), self._published.nats(lines[line], own), strict=True))
+            return found
         first = 0 if self._end is not None else 1  # of a stream nothing predicts it
         where = [(line, place) for line, places in enumerate(asked) for place in places if place >= first]
         if not where:

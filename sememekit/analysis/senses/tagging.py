@@ -18,7 +18,7 @@ from sememekit.files import typed, warn
 from sememekit.files.reading import read_sealed
 from sememekit.files.writing import replace_file, sealed
 from sememekit.measure.intervals import Interval
-from sememekit.runs.published import PublishedRun
+from sememekit.runs.published import PublishedRun, is_published
 from sememekit.runs.run import OfRun, Run
 from sememekit.runs.uncut import CUT_FIRST, refuse_unknown, segmenter_of_raw, uncut
 from sememekit.text.vocabulary import UNKNOWN
@@ -106,7 +106,8 @@ class TagHeader(OfRun):
         """Return the header as lines of text."""
         of_lexicons = f", with {', '.join(self.sources)}" if self.sources else ""
         first = f"run {self.run}, {self.checkpoint}; method {self.method}{of_lexicons}"
-        unknown = f"accuracy: not measured; {typed('sememekit', 'eval', self.run, '--senses', 'GOLD')} measures it"
+        verb = "prints" if is_published(self.run) else "measures"  # nothing is stored beside a published model
+        unknown = f"accuracy: not measured; {typed('sememekit', 'eval', self.run, '--senses', 'GOLD')} {verb} it"
         return [first, *([f"accuracy: {one.sentence}" for one in self.measured] or [unknown])]
 
 

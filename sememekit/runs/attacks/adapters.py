@@ -19,13 +19,14 @@ from sememekit.config import trusted_code
 from sememekit.errors import ConfigError
 from sememekit.files import needed
 from sememekit.runs.build import device_of
-from sememekit.text.huggingface import PREFIX, load_published, local_folder, quiet_transformers
+from sememekit.text.huggingface import PREFIX, asked_of_transformers, load_published, model_folder, positions_of
 
 Predict = Callable[[list[Any]], Any]
 Reads = Callable[[tuple[str, ...]], tuple[int, ...]]
 
 PICKLES: Final = (".joblib", ".pkl", ".pickle")
 _AT_ONCE: Final = 64  # batch size of a model of transformers
+_NO_LIMIT: Final = 1 << 30  # pieces of a text; tokenizers cannot take the 1e30 that stands for "no limit" in their settings
 _TOLERANCE: Final = 1e-2  # largest distance from 1 of the sum of a row that counts as probabilities, as in TextAttack
 
 
@@ -109,17 +110,19 @@ def _labels_of(config: Any, what: str) -> list[str]:
     return labels
 
 
-def model_folder(name: str, device: str = "auto") -> Adapted:
+def classifier_folder(name: str, device: str = "auto") -> Adapted:
     """The victim ``hf:PATH``: a sequence classifier of transformers and its tokenizer, of single texts or of pairs.
 
     Probabilities are the softmax of its logits, in float64. Texts are cut at the length of the model. Nothing is downloaded,
     and weights are read only as safetensors. Raises ConfigError: no such folder, an untrained head, or overlapping labels."""
     use = f"victim {name!r}"
-    folder = local_folder(name.removeprefix(PREFIX), use)
-    transformers = needed("transformers", use)
-    model = load_published(folder, use, "AutoModelForSequenceClassification", "sequence classifier", "float64")
-    with quiet_transformers(use):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    kind, auto = "AutoModelForSequenceClassification", needed("transformers", use).AutoTokenizer
+    folder = model_folder(name.removeprefix(PREFIX), use, kind)
+    given = {"local_files_only": True, "trust_remote_code": False}
+    tokenizer = asked_of_transformers(use, "tokenizer", str(folder), lambda: auto.from_pretrained(folder, **given))
+    special = {index for index, token in tokenizer.added_tokens_decoder.items() if token.special}
+    pieces = {piece: index for piece, index in tokenizer.get_vocab().items() if index not in special}
+    model = load_published(folder, use, kind, "sequence classifier", pieces, "float64")
     labels = _labels_of(model.config, str(folder))
     model.to(device_of(device))
     files = [folder / "config.json", *sorted(folder.glob("*.safetensors")), folder / "tokenizer.json"]
@@ -133,11 +136,11 @@ def model_folder(name: str, device: str = "auto") -> Adapted:
 
 def _longest(model: Any, tokenizer: Any) -> int:
     """Return the largest number of pieces in a text."""
-    positions = getattr(model.config, "max_position_embeddings", None) or tokenizer.model_max_length
+    positions = positions_of(model.config) or tokenizer.model_max_length
     tables = (part for name, part in model.named_modules() if name.endswith("position_embeddings"))
     padded = (getattr(part, "padding_idx", None) for part in tables)
     behind = next((index + 1 for index in padded if index is not None), 0)  # RoBERTa counts positions from behind the padding
-    return min(int(positions) - behind, int(tokenizer.model_max_length))
+    return min(int(positions) - behind, int(tokenizer.model_max_length), _NO_LIMIT)
 
 
 def _reads(tokenizer: Any, longest: int) -> Reads:
@@ -173,7 +176,8 @@ def _classifier(model: Any, tokenizer: Any, longest: int) -> Predict:
     tokenizer.padding_side = "right"  # on the left, padding moves absolute positions, and answers depend on the batch
     if getattr(model.config, "pad_token_id", None) is None:  # the head looks for the last piece before the padding
         model.config.pad_token_id = tokenizer.pad_token_id
-    at_once = _AT_ONCE if tokenizer.pad_token is not None else 1
+    rows = model.get_input_embeddings().num_embeddings
+    at_once = _AT_ONCE if tokenizer.pad_token is not None and tokenizer.pad_token_id < rows else 1
 
     @torch.no_grad()
     def logits(texts: list[Any]) -> NDArray[np.float64]:

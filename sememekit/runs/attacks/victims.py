@@ -20,7 +20,7 @@ from sememekit.corpora.examples import ExampleSet, recorded_set
 from sememekit.data.segmenters import segmenter_for
 from sememekit.errors import ConfigError
 from sememekit.figures import percent
-from sememekit.runs.attacks.adapters import Adapted, Predict, Reads, adapted, is_pickle, model_folder, pickled
+from sememekit.runs.attacks.adapters import Adapted, Predict, Reads, adapted, classifier_folder, is_pickle, pickled
 from sememekit.runs.classifier import Classifier, load_classifier
 from sememekit.runs.extend import with_open_vocabulary
 from sememekit.runs.lattices import LatticeReader, open_reader, segment_lines
@@ -130,7 +130,7 @@ def open_victim(
     something that the victim declares. Raises CheckpointError: no run, or a torn run."""
     found: Adapted | None = None
     if name.startswith(PREFIX):
-        found = model_folder(name, device)
+        found = classifier_folder(name, device)
     elif is_pickle(name):
         found = pickled(name, logits=logits)
     elif is_function(name):
