@@ -38,7 +38,7 @@ def place_of(word: str, example: str) -> int | None:
 
 @cache
 def english_forms(lemma: str) -> frozenset[str]:
-    """Return a word with its inflected forms: the regular ones of any part of speech, and those of ``irregular-forms.txt``.
+    """Return a word with its regular forms, of any part of speech, and its forms in ``irregular-forms.txt``.
 
     >>> "stopped" in english_forms("stop"), "went" in english_forms("go")
     (True, True)"""

@@ -45,16 +45,16 @@ class LookupSense(Record):
     """The word as the lexicon spells it; a full-width word may be found in half width."""
     part_of_speech: str
     gloss: str
-    gloss_zh: str
-    """Chinese gloss; empty if the lexicon has none."""
-    example: str
-    """Words in which the sense is meant; empty if the lexicon has none."""
     sememes: tuple[str, ...]
     definition: str
     tree: tuple[DefinitionTree, ...]
     """Trees of the definition; empty if the lexicon has none."""
     definition_fault: str
     """Reason why the definition is not a tree, or empty."""
+    gloss_zh: str = ""
+    """Chinese gloss; empty if the lexicon has none."""
+    example: str = ""
+    """Words in which the sense is meant; empty if the lexicon has none."""
 
 
 class LookupReport(Record):
@@ -114,7 +114,7 @@ def lookup(word: str, sources: Sequence[str] = ("open",), *, side: Side = "chine
 def check_open_lexicon(*paths: Path) -> CheckReport:
     """Read open lexicons, folders or single files (default: sememekit's own, Chinese and English), and list all faults.
 
-    Of a single file in ``zh`` or ``en``, words that other files of the language have are faults, too. Raises DataError: there
+    In a single file of ``zh`` or ``en``, words that other files of the language have are faults, too. Raises DataError: there
     is no such file or folder, no inventory, no file of entries, or a file is not UTF-8."""
     home = resources_folder() / "lexicon"
     given, paths = paths, tuple(path.absolute() if path.is_file() else path for path in paths)
