@@ -72,7 +72,7 @@ def command(
         fail_usage(f"--change takes two values, and {taken} was taken for one; give both: --change WORD '+SEMEME -SEMEME'")
     words = words or []
     asked = {
-        "WORD": bool(words) and not suggest,
+        "WORD": bool(words) and not suggest and not check,
         "--sememe": bool(sememes),
         "--dump": dump is not None and not suggest,
         "--diff": diff is not None,
@@ -151,7 +151,7 @@ def command(
         asked_pairs = searching.read_pairs(pairs) if pairs is not None else [(words[0], words[1], None)]
         report = searching.similarity(asked_pairs, given, side=side, graph=graph)
     elif check:
-        report = looking.check_open_lexicon()
+        report = looking.check_open_lexicon(*(Path(word) for word in words))
     elif graph is not None:
         report = looking.annotation(words[0], graph, overlaid)
         first = f"{report.word}#1" if len(report.senses) > 1 else report.word

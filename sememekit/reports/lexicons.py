@@ -71,7 +71,9 @@ def _changed(report: ChangeReport) -> Parts:
 
 def _checked(report: CheckReport) -> Parts:
     yield from (f"{fault.place}: {fault.message}" for fault in report.faults)
-    yield fields(f"The open lexicon in {report.folder}", report, skip=("folder", "faults", "files"))
+    yield fields(f"The open lexicon in {report.folder}", report, skip=("folder", "faults", "files", "unused_sememes"))
+    if unused := report.unused_sememes:
+        yield f"{len(unused)} sememes without a sense: {', '.join(unused[:10])}{', ...' if unused[10:] else ''}"
 
 
 def _suggested(report: SuggestReport) -> Parts:

@@ -4,7 +4,7 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -30,6 +30,10 @@ class Sense:
     gloss: str = ""
     definition: str = ""
     """The DEF as the file gives it, or an empty string."""
+    gloss_zh: str = field(default="", compare=False)
+    """The Chinese gloss of the open lexicon, or an empty string."""
+    example: str = field(default="", compare=False)
+    """Words between blanks in which the sense is meant, or an empty string."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sememes", tuple(sorted(set(self.sememes))))

@@ -52,6 +52,10 @@ class LookupSense(Record):
     """Trees of the definition; empty if the lexicon has none."""
     definition_fault: str
     """Reason why the definition is not a tree, or empty."""
+    gloss_zh: str = ""
+    """Chinese gloss; empty if the lexicon has none."""
+    example: str = ""
+    """Words in which the sense is meant; empty if the lexicon has none."""
 
 
 class LookupReport(Record):
@@ -79,7 +83,10 @@ class CheckReport(Record):
     """Number of senses in a graph: entries of a word with different sememes."""
     sememes: int
     max_sememes: int
+    incomplete: int
+    """Entries without a Chinese gloss or an example."""
     unused_sememes: tuple[str, ...]
+    """Sememes of the inventory without a sense; not listed for single files."""
     entries_by_part_of_speech: dict[str, int]
 
 
@@ -105,24 +112,37 @@ def lookup(word: str, sources: Sequence[str] = ("open",), *, side: Side = "chine
     )
 
 
-def check_open_lexicon(folder: Path | None = None) -> CheckReport:
-    """Read an open lexicon (default: sememekit's own) and list all its faults. Raises DataError: there is no such folder, no
-    inventory, no file of entries, or a file is not UTF-8."""
-    folder = folder or resources_folder() / "lexicon"
-    scan = scan_open_lexicon(folder)
-    used = {name for sense in scan.senses for name in sense.sememes}
+def check_open_lexicon(*paths: Path) -> CheckReport:
+    """Read open lexicons, folders or single files (default: sememekit's own, Chinese and English), and list all faults.
+
+    In a single file of ``zh`` or ``en``, words that other files of the language have are faults, too. Raises DataError: there
+    is no such file or folder, no inventory, no file of entries, or a file is not UTF-8."""
+    home = resources_folder() / "lexicon"
+    given, paths = paths, tuple(path.absolute() if path.is_file() else path for path in paths)
+    scans = [scan_open_lexicon(path) for path in paths or (home, home / "en")]
+    faults = {(fault.place, fault.message): fault for scan in scans for fault in scan.faults}
+    for path in paths:
+        if path.is_file():
+            around = path.parent
+            whole = scan_open_lexicon(around if around.name == "en" else around.parent if around.name == "zh" else around)
+            faults |= {
+                (one.place, one.message): one for one in whole.faults if Path(one.place.rpartition(":")[0]).name == path.name
+            }
+    senses = [sense for scan in scans for sense in scan.senses]
+    used = {name for sense in senses for name in sense.sememes}
     return CheckReport(
-        folder=str(folder),
-        ok=not scan.faults,
-        faults=scan.faults,
-        files=tuple(path.name for path in scan.files),
-        entries=len(scan.senses),
-        words=len({sense.word for sense in scan.senses}),
-        senses=len({(sense.word, sense.sememes) for sense in scan.senses}),
-        sememes=len(scan.inventory),
+        folder=" ".join(map(str, given)) or str(home),
+        ok=not faults,
+        faults=tuple(faults.values()),
+        files=tuple(file.name for scan in scans for file in scan.files),
+        entries=len(senses),
+        words=len({sense.word for sense in senses}),
+        senses=len({(sense.word, sense.sememes) for sense in senses}),
+        sememes=len(scans[0].inventory),
         max_sememes=MAX_SEMEMES,
-        unused_sememes=tuple(name for name in scan.inventory if name not in used),
-        entries_by_part_of_speech=dict(sorted(Counter(sense.part_of_speech for sense in scan.senses).items())),
+        incomplete=sum(not (sense.gloss_zh and sense.example) for sense in senses),
+        unused_sememes=() if any(map(Path.is_file, paths)) else tuple(name for name in scans[0].inventory if name not in used),
+        entries_by_part_of_speech=dict(sorted(Counter(sense.part_of_speech for sense in senses).items())),
     )
 
 

@@ -360,7 +360,7 @@ def _similarity(mine: Sequence[str], other: Sequence[str], weight: Mapping[str, 
 
 
 def _found(source: str, sense: Sense, similarity: float | None = None, shared: tuple[str, ...] = ()) -> FoundSense:
-    given = {name: value for name, value in vars(sense).items() if name != "definition"}
+    given = {name: value for name, value in vars(sense).items() if name in FoundSense.model_fields}
     return FoundSense(source=source, similarity=similarity, shared=shared, **given)
 
 

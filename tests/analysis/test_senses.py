@@ -93,6 +93,17 @@ def test_a_circled_digit_is_a_sememe_and_no_number_of_a_sense(tmp_path: Path) ->
     assert [target.sense for target in read_gold(gold_file(tmp_path, TABLE.replace("\t2\n", "\t②\n")))][1] == {"②"}
 
 
+def test_the_examples_of_a_lexicon_are_gold(tmp_path: Path) -> None:
+    (tmp_path / "inventory.tsv").write_text("fruit|水果\tx\neat|吃\tx\n", encoding="utf-8")
+    words = "吃\tv\teat\teat|吃\n苹果\tn\tapple\tfruit|水果\t苹果\t我 吃 苹果\n"
+    (tmp_path / "words.tsv").write_text(words, encoding="utf-8")
+    expected = GoldTarget(1, ("我", "吃", "苹果"), 2, "苹果", frozenset({"fruit|水果"}))
+    assert read_gold(Path(f"examples:open:{tmp_path}")) == [expected]
+    (tmp_path / "words.tsv").write_text(words.splitlines()[0], encoding="utf-8")
+    with pytest.raises(DataError, match="no sense of this lexicon has an example"):
+        read_gold(Path(f"examples:open:{tmp_path}"))
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

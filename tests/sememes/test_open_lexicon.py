@@ -9,6 +9,7 @@ import pytest
 
 from sememekit.config import resources_folder
 from sememekit.sememes import Lexicon, SememeGraph, build_graph, open_lexicon
+from sememekit.sememes.examples import english_forms, examples_of
 from sememekit.sememes.formats.open_lexicon import MAX_SEMEMES, OpenScan, scan_open_lexicon
 from sememekit.text.vocabulary import Vocabulary
 
@@ -66,8 +67,53 @@ def test_size(scan: OpenScan) -> None:
     assert len(scan.inventory) <= MAX_SEMEMES
 
 
-def test_every_sememe_is_used(scan: OpenScan) -> None:
-    assert set(scan.inventory) <= {name for sense in scan.senses for name in sense.sememes}
+def test_every_sememe_has_a_root(scan: OpenScan) -> None:
+    roots = set(scan.inventory) - set(scan.parents)
+    assert len(roots) <= 15
+    assert scan.parents["dog|狗"] == "beast|兽"
+
+
+def test_a_chinese_and_an_english_word_of_one_meaning_have_one_set(lexicon: Lexicon) -> None:
+    english = open_lexicon("open:en")
+    for chinese, word in (
+        ("苹果", "apple"),
+        ("女士", "lady"),
+        ("电影", "film"),
+        ("知道", "know"),
+        ("书", "book"),
+        ("听", "listen"),
+    ):
+        if word in english:
+            assert lexicon.senses(chinese)[0].sememes in {sense.sememes for sense in english.senses(word)}, word
+    assert english.senses("the")[0].sememes == ("definite|定指",)
+    assert open_lexicon("open:zh").sha256 == lexicon.sha256
+
+
+def test_examples_have_the_place_of_the_word() -> None:
+    found = {(one.word, one.sense): one for one in examples_of(open_lexicon("open:en"))}
+    assert len(found) >= 500
+    child = found["child", 2]
+    assert (child.tokens, child.position) == (("they", "have", "two", "children"), 3)
+
+
+@pytest.mark.parametrize(
+    ("lemma", "forms"),
+    [
+        ("go", "go goes going went gone"),
+        ("stop", "stops stopped stopping"),
+        ("carry", "carries carried carrying"),
+        ("make", "makes making made"),
+        ("big", "bigger biggest"),
+        ("leaf", "leaves"),
+        ("lie", "lying lay"),
+        ("box", "boxes"),
+        ("play", "plays played player"),
+        ("panic", "panicked"),
+    ],
+)
+def test_inflected_forms(lemma: str, forms: str) -> None:
+    assert set(forms.split()) <= english_forms(lemma)
+    assert not {"plaied", "carryed"} & english_forms(lemma)
 
 
 def test_senses_of_a_word_differ(lexicon: Lexicon) -> None:

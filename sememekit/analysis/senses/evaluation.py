@@ -1,6 +1,5 @@
 """``sememekit eval RUN --senses GOLD``: how often a model tags a word with its gold sense."""
 
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Final, NamedTuple, get_args
 
 import numpy as np
 
-from sememekit.analysis.senses.gold import GoldTarget, LeftOut, left_out, matching_senses, misplaced, read_gold
+from sememekit.analysis.senses.gold import GoldTarget, LeftOut, gold_sha256, left_out, matching_senses, misplaced, read_gold
 from sememekit.analysis.senses.inventory import SenseInventory, inventory_of
 from sememekit.analysis.senses.tagger import METHODS, LineReader, Method, ReadLine, SenseTagger
 from sememekit.analysis.senses.tagging import Measurement, remember
@@ -101,7 +100,7 @@ def evaluate_senses(
     measured = Measurement(
         weights=loaded.weights_sha256,
         gold=gold.name,
-        gold_sha256=hashlib.sha256(gold.read_bytes()).hexdigest(),
+        gold_sha256=gold_sha256(gold),
         micro=scores.rows[0].micro,
         macro=scores.rows[0].macro,
         baselines={row.name: row.micro.value for row in scores.rows[1:] if row.name in ("usual", RANDOM) and row.micro.value},

@@ -1,6 +1,7 @@
 """Sentences with gold senses of words."""
 
 import ast
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +12,15 @@ from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.files.reading import read_text
 from sememekit.files.tables import Row, names_of, numbered, split_lines, table_rows
+from sememekit.sememes import open_lexicon
+from sememekit.sememes.examples import examples_of
 
 FORMATS: Final = (
     "lines of SememeWSD ({'context': [...], 'target_word': ..., 'target_position': 0, 'sense': {...}}), a table with the "
-    "columns sentence, word, position, sense, or CoNLL-U with Sense= or Sememes= in MISC"
+    "columns sentence, word, position, sense, or CoNLL-U with Sense= or Sememes= in MISC; or give examples:LEXICON"
 )
+EXAMPLES: Final = "examples:"
+"""Prefix of a lexicon whose examples are the gold senses, as in ``examples:open:en``."""
 _COLUMNS: Final = ("sentence", "word", "position", "sense")
 
 
@@ -72,6 +77,8 @@ def matching_senses(gold: frozenset[str] | int, senses: Sequence[frozenset[str]]
 def read_gold(path: Path) -> list[GoldTarget]:
     """Read gold annotations of senses; the first line decides the format.
 
+    ``examples:LEXICON`` gives the examples of a lexicon instead, each with the sememes of its sense.
+
     - SememeWSD (Hou et al. 2020): a Python literal a line, position from 0; ``<target>`` is the word, ``?`` no sememe.
     - Table: tab between columns, positions from 1; docs/senses.md has the columns.
     - CoNLL-U: every token whose MISC has ``Sememes=A,B`` or ``Sense=2`` is a target (``\\p`` is the ``|`` of a name); where a
@@ -81,6 +88,8 @@ def read_gold(path: Path) -> list[GoldTarget]:
     >>> targets[0].word, targets[0].position
 
     Raises DataError: the file is absent, is in none of these formats, has no target, or a line is damaged."""
+    if (name := str(path)).startswith(EXAMPLES):
+        return _examples(name.removeprefix(EXAMPLES))
     text = read_text(path, lambda why: DataError(f"--senses {why}"))
     lines, none = split_lines(text), "the table has a header and no row"
     first = next((line for line in lines if line.strip()), "")
@@ -97,6 +106,24 @@ def read_gold(path: Path) -> list[GoldTarget]:
     if not found:
         raise DataError(f"--senses {path}: {none}, so there is nothing to compare with")
     return found
+
+
+def _examples(source: str) -> list[GoldTarget]:
+    lexicon = open_lexicon(source)
+    found = []
+    for number, (tokens, position, word, sense) in enumerate(examples_of(lexicon), start=1):
+        sememes = frozenset(lexicon.senses(word)[sense - 1].sememes)
+        found.append(GoldTarget(number, tokens, position, tokens[position], sememes))
+    if not found:
+        raise DataError(f"--senses {EXAMPLES}{source}: no sense of this lexicon has an example; use --senses {EXAMPLES}open:en")
+    return found
+
+
+def gold_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file of gold senses, or of the lexicon that has the examples."""
+    if (name := str(path)).startswith(EXAMPLES):
+        return open_lexicon(name.removeprefix(EXAMPLES)).sha256
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _damaged(path: Path, number: int, why: str) -> DataError:
