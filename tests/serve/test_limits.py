@@ -95,7 +95,7 @@ def test_the_status_says_what_to_change(client: TestClient) -> None:
     assert status("score", run="sdlm", text="我 " * LONGEST_TEXT) == 422
     assert client.post("/v1/score", content=b" " * (MOST_BYTES + 1), headers=HEADERS).status_code == 413
     assert status("next-words", run="absent", context="我") == 404
-    assert status("next-words", run="sdlm", context="") == 422
+    assert status("next-words", run="sdlm", context="") == 409
     told = client.post("/v1/next-words", json={"run": "sdlm", "contxt": "我"})
     assert (told.status_code, told.json()["error"].split("; ")[-1]) == (
         422,
