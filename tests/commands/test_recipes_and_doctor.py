@@ -178,3 +178,18 @@ def test_what_the_doctor_advises_can_be_typed(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(doctor_module, "requires", lambda name: ["no-such-package>=3; python_version > '3'"])
     (missing,) = doctor_module._required_packages()
     assert (missing.name, missing.status, missing.detail) == ("no-such-package", "fail", "not installed")
+
+
+def test_a_table_leads_to_its_claims_too() -> None:
+    """Table 2 of Gu et al. is measured with the recipes of Table 1."""
+    none = runner.invoke(app, ["recipes", "list", "Gu, Table 2"])
+    assert none.exit_code == 1
+    assert "3 claims have 'Gu, Table 2', too: sememekit reproduce list 'Gu, Table 2'" in none.stderr
+    some = runner.invoke(app, ["recipes", "list", "Table 2"])
+    assert "claims have 'Table 2', too: sememekit reproduce list 'Table 2'" in some.stdout
+
+
+def test_show_names_the_corpora_of_a_claim() -> None:
+    shown = runner.invoke(app, ["reproduce", "show", "sdlm-below-softmax", "--root", "CORPORA"]).stdout
+    needed = [line for line in shown.splitlines() if line.startswith("# needs ")]
+    assert [line.rpartition("/")[2] for line in needed][:4] == ["train.txt", "valid.txt", "test.txt", "glossary.dat"]
