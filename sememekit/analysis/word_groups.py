@@ -13,6 +13,7 @@ from sememekit.config import nearest
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError, GraphError
 from sememekit.files import read_text
+from sememekit.files.tables import split_lines
 from sememekit.runs.run import Run
 from sememekit.sememes import SememeGraph
 from sememekit.sememes.overlay import ChangedSense
@@ -72,7 +73,7 @@ def read_labels(path: Path | None, by: Sequence[str], data: PreparedData, split:
         return ()
     labels, place = data.sentence_labels(split), f"{data.folder}: --by labels"
     if path is not None:
-        lines = read_text(path, lambda why: DataError(f"--labels {why}")).splitlines()
+        lines = split_lines(read_text(path, lambda why: DataError(f"--labels {why}")))
         labels, place = tuple(map(str.strip, lines)), f"--labels {path}"
     elif not labels:
         raise ConfigError(LABELS_NEED_A_FILE)

@@ -12,7 +12,8 @@ from pydantic import ConfigDict, Field, ValidationError
 from sememekit.config import Record, nearest
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import TEXTS, opening, write_output
+from sememekit.files import TEXTS, read_text, write_output
+from sememekit.files.tables import numbered
 from sememekit.measure.bleu import BleuSettings, dialogue_bleu
 from sememekit.measure.intervals import Interval, ratio_difference_interval
 from sememekit.measure.rouge import PRESETS, PRESETS_OF_DATASETS, TextScores, rouge
@@ -126,16 +127,12 @@ def compare_texts(first: Path, second: Path, by: str, *, seed: int = 0) -> Compa
 def read_texts_file(path: Path) -> list[WrittenLine]:
     """Read a file of ``write_texts_file``; DataError, with the line, for any other file."""
     found: list[WrittenLine] = []
-    try:
-        with opening(path, DataError), path.open(encoding="utf-8") as file:
-            for line in file:
-                found.append(WrittenLine.model_validate_json(line))
-    except UnicodeDecodeError:
-        raise DataError(f"{path}: not UTF-8; is it a file that eval --texts wrote?") from None
-    except ValidationError:
-        raise DataError(
-            f"{path}:{len(found) + 1}: not an object with source, texts and references, as eval --texts writes"
-        ) from None
+    for number, line in numbered(read_text(path, DataError)):
+        try:
+            found.append(WrittenLine.model_validate_json(line))
+        except ValidationError:
+            told = "not an object with source, texts and references, as eval --texts writes"
+            raise DataError(f"{path}:{number}: {told}") from None
     if not found:
         raise DataError(f"{path}: the file is empty")
     return found

@@ -3,17 +3,16 @@
 A row is a success: its original and its adversarial text, in an order decided by their hash. The sheet hides which is which,
 the victim's answers and the true label. Rows are sorted by hash, so that the first n are a random sample."""
 
-import csv
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from io import StringIO
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from sememekit.attack.examples import ExampleResult
 from sememekit.errors import DataError
 from sememekit.files import read_text
+from sememekit.files.tables import csv_text, names_of, table_rows
 from sememekit.measure.attack_rates import Verdict
 
 ANSWERS: Final = ("same meaning", "label 1", "label 2", "fluent 1", "fluent 2")
@@ -45,11 +44,8 @@ def items_of(results: Iterable[ExampleResult]) -> list[Item]:
 
 def sheet(items: Sequence[Item]) -> bytes:
     """Return the rows as CSV with empty answers."""
-    stream = StringIO()
-    writer = csv.writer(stream)
-    writer.writerow(COLUMNS)
-    writer.writerows([item.name, *("\n".join(text) for text in item.texts), *("" for _ in ANSWERS)] for item in items)
-    return stream.getvalue().encode("utf-8-sig")
+    rows = ([item.name, *("\n".join(text) for text in item.texts), *("" for _ in ANSWERS)] for item in items)
+    return csv_text([COLUMNS, *rows]).encode("utf-8-sig")
 
 
 def read_ratings(paths: Sequence[Path], items: Sequence[Item], labels: Sequence[str]) -> tuple[dict[int, Verdict], int]:
@@ -61,19 +57,19 @@ def read_ratings(paths: Sequence[Path], items: Sequence[Item], labels: Sequence[
     found: dict[int, list[Verdict]] = {}
     for path in paths:
         text = read_text(path, lambda why: DataError(f"--ratings {why}"))
-        rows = csv.DictReader(StringIO(text), delimiter=";" if text.startswith("item;") else ",")
-        if missing := [name for name in ("item", *ANSWERS) if name not in (rows.fieldnames or ())]:
+        rows = list(table_rows(text, path, COLUMNS))
+        header = names_of(rows[0].cells if rows else ())
+        if missing := [name for name in ("item", *ANSWERS) if name not in header]:
             raise DataError(f"--ratings {path}: no column {missing[0]!r}; fill in ratings.csv or ratings.html of the attack")
-        for row in rows:
-            answers = [(row[name] or "").strip() for name in ANSWERS]
+        for line, _, cells in rows[1:]:
+            row = dict(zip(header, map(str.strip, cells), strict=False))
+            name, *answers = (row.get(name, "") for name in ("item", *ANSWERS))
             if not any(answers):
                 continue
-            where = f"--ratings {path}:{rows.line_num}"
-            if row["item"] not in known:
-                raise DataError(
-                    f"{where}: item {row['item']!r} is not on the sheet of this attack; fill in the sheet in its folder"
-                )
-            item = known[row["item"]]
+            where = f"--ratings {path}:{line}"
+            if name not in known:
+                raise DataError(f"{where}: item {name!r} is not on the sheet of this attack; fill in the sheet in its folder")
+            item = known[name]
             found.setdefault(item.result.index, []).append(_verdict(answers, item, labels, where))
     if not found:
         raise DataError(f"--ratings {', '.join(map(str, paths))}: no row has answers")

@@ -9,6 +9,7 @@ from sememekit import config
 from sememekit.config import resources_folder
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import read_text
+from sememekit.files.tables import split_lines
 from sememekit.sememes import Lexicon, open_lexicons
 from sememekit.sememes.substitutes import Inflections
 
@@ -53,7 +54,7 @@ def hashes_of(lexicons: Iterable[Lexicon], inflections: Inflections | None) -> d
 
 def built_in_lines(name: str) -> list[str]:
     """Return the lines of the shipped list ``resources/attack/NAME.txt``, without remarks."""
-    lines = read_text(resources_folder() / "attack" / f"{name}.txt", DataError).splitlines()
+    lines = split_lines(read_text(resources_folder() / "attack" / f"{name}.txt", DataError))
     return [line for line in lines if not line.startswith("#")]
 
 

@@ -53,7 +53,7 @@ class RunResult(Record):
         for key in path.split("."):
             if isinstance(found, list | tuple):
                 named = (entry for entry in found if entry.get("name") == key)
-                found = next(named, found[int(key)] if key.isdigit() and int(key) < len(found) else None)
+                found = next(named, found[int(key)] if key.isdecimal() and int(key) < len(found) else None)
             else:
                 found = found.get(key) if isinstance(found, Mapping) else None
         if isinstance(found, bool) or not isinstance(found, int | float):

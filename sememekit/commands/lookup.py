@@ -166,6 +166,9 @@ def command(
         near = f"; similar words: {' '.join(report.nearest)}" if report.nearest else ""
         told = f"{words[0]!r} is not in {' or '.join(report.sources)}{near}; another lexicon: --source FORMAT:PATH"
         raise DataError(told + traditional_hint(words))
+    asked_of = [word for pair in report.unknown for word in pair] if isinstance(report, searching.PairsReport) else words
+    if (suggest or pairs is not None or len(words) == 2) and (told := traditional_hint(asked_of)):
+        remark(told.removeprefix("; "), quiet)
     if after and (suggest or not json):
         hint(after, quiet)
     if suggest and report.without:

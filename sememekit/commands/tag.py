@@ -1,5 +1,6 @@
 """The subcommand tag; the plain function is ``sememekit.analysis.senses.tagging.tag``."""
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, groupby
 from pathlib import Path
@@ -39,11 +40,10 @@ def command(
     from sememekit.runs.published import is_published
 
     loaded = load_run(run, which=which, device=device, sources=sources if is_published(run) else None)
-    chosen = [word for word in (words or "").split(",") if word]
+    chosen = [word for word in re.split("[,，]", words or "") if word.strip()]
     given, whole, how = lines_of(file, errors), form == "conllu", method or "combined"
     rows = tag(loaded, given, method=how, sources=sources or (), words=chosen, whole=whole, surprisal=surprisal)
-    asked = f"none of the words {words} is" if chosen else "no words are"
-    rows = some(rows, f"{asked} in {input_name(file)}, so nothing is tagged; give a sentence a line")
+    rows = some(rows, f"no words are in {input_name(file)}, so nothing is tagged; give a sentence a line")
     header = header_of(loaded, how, sources or ())
     lines = [header.model_dump_json()] if form == "jsonl" else [f"# {line}" for line in header.sentences()]
     for line in chain(lines, _FORMATS[form](rows)):

@@ -210,7 +210,7 @@ def _command_seeds(
 def read_seeds(text: str) -> tuple[int, ...]:
     """The seeds of ``--seeds 1,2,3``; a wrong one is a usage error."""
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() and len(part) <= 20 for part in parts):
+    if not all(part.isascii() and part.isdecimal() and len(part) <= 20 for part in parts):
         fail_usage(f"--seeds {text!r}: expected numbers with commas between, such as 1,2,3")
     seeds = tuple(int(part) for part in parts)
     if len(set(seeds)) < len(seeds):

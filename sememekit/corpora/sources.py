@@ -13,6 +13,7 @@ from sememekit.files import (
     CutArchiveError,
     DamagedArchiveError,
     by_its_beginning,
+    how_to_convert,
     needed,
     opening,
     packing_of,
@@ -20,6 +21,7 @@ from sememekit.files import (
     unpacked_name,
 )
 from sememekit.files.packed import BLOCK
+from sememekit.files.reading import CONVERT
 from sememekit.text.other_encodings import refuse_mostly_invalid
 from sememekit.text.reading import FaultCounter, without_mark
 
@@ -205,7 +207,7 @@ def texts_of_lines(blocks: Iterable[bytes], name: str, column: str, faults: Faul
         if not line.strip():
             continue
         lines += 1
-        text = decoded(line, f"{name}:{number}", faults)
+        text = decoded(line, name, faults, number)
         if text is None:
             continue
         hint = (f"; {odd}" if (odd := by_its_beginning(line, name)) else _HINT) if lines == 1 else ""
@@ -224,14 +226,16 @@ def texts_of_lines(blocks: Iterable[bytes], name: str, column: str, faults: Faul
         refuse_mostly_invalid(name, faults.bad_lines - invalid_before, lines)
 
 
-def decoded(line: bytes, where: str, faults: FaultCounter) -> str | None:
-    """The text of a line or a file; None where ``skip`` leaves it out. Raises DataError: invalid UTF-8 under ``strict``."""
+def decoded(line: bytes, name: str, faults: FaultCounter, number: int = 0) -> str | None:
+    """Return the text of a file, or of its line ``number``; None where ``skip`` leaves it out. Raises DataError: invalid UTF-8
+    under ``strict``."""
     try:
         return line.decode()
     except UnicodeDecodeError as error:
         if faults.policy == "strict":
+            where, remedy = f"{name}:{number}" if number else name, how_to_convert(line, name, begins=number < 2)
             raise DataError(
-                f"{where}: not UTF-8 at byte {error.start} of it; convert the file to UTF-8{faults.choices}"
+                f"{where}: not UTF-8 at byte {error.start} of it; {remedy}{faults.choices * (remedy == CONVERT)}"
             ) from None
         return line.decode(errors="replace") if faults.keeps("invalid_utf8") else None
 

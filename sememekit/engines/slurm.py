@@ -106,4 +106,4 @@ def _options_in(text: str) -> dict[str, str]:
 
 def _value(text: str) -> Any:
     values: Mapping[str, Any] = {"true": True, "false": False}
-    return int(text) if text.isdigit() else values.get(text, text)
+    return int(text) if text.isdecimal() else values.get(text, text)

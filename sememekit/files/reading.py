@@ -53,12 +53,16 @@ def read_bytes(path: Path, refuse: Refuse) -> bytes:
 
 
 def decode(raw: bytes, path: Path, refuse: Refuse) -> str:
-    """The bytes of ``path`` as UTF-8 without a byte-order mark; ``refuse`` is given the line of the first invalid byte."""
+    """The bytes of ``path`` as UTF-8 without a byte-order mark; ``refuse`` is given the line of the first byte that is invalid
+    or NUL, and how to convert the file."""
     try:
-        return raw.decode("utf-8-sig")
+        text, bad = raw.decode("utf-8-sig"), raw.find(b"\0")
     except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise refuse(f"{path}:{line}: not UTF-8 at byte {error.start}; save the file as UTF-8") from None
+        text, bad = "", error.start
+    if bad >= 0:
+        line = raw.count(b"\n", 0, bad) + 1
+        raise refuse(f"{path}:{line}: not UTF-8 at byte {bad}; {how_to_convert(raw[:SAMPLE], path)}")
+    return text
 
 
 def read_text(path: Path, refuse: Refuse) -> str:
@@ -99,6 +103,9 @@ def typed(*words: str | Path) -> str:
     return shlex.join(str(word) for word in words)
 
 
+SAMPLE: Final = 1 << 16  # bytes for guessing an encoding
+CONVERT: Final = "convert the file to UTF-8"  # advice for an unknown encoding
+
 _BEGINNINGS: Final = (
     (b"\xff\xfe\0\0", "like UTF-32; convert it: iconv -f UTF-32 -t UTF-8"),
     (b"\0\0\xfe\xff", "like UTF-32; convert it: iconv -f UTF-32 -t UTF-8"),
@@ -121,6 +128,13 @@ def by_its_beginning(head: bytes, name: str | Path) -> str:
     if head[257:262] == b"ustar":
         told = "as tar archives do; unpack it: tar -xOf"
     return f"the file begins {told} {'FILE' if name == 'stdin' else typed(name)} > OTHER" if told else ""
+
+
+def how_to_convert(sample: bytes, name: str | Path, *, begins: bool = True) -> str:
+    """Return advice for a file that is not UTF-8, as a clause; ``sample`` has its first bytes if ``begins``."""
+    if begins and (told := by_its_beginning(sample, name)):
+        return told
+    return from_gb18030(name) if may_be_gb18030(sample) else CONVERT
 
 
 def may_be_gb18030(sample: bytes) -> bool:

@@ -112,7 +112,7 @@ def remove_leftovers(folder: Path, before: str, after: str) -> None:
     with suppress(OSError):
         for entry in list(folder.iterdir()):
             number = entry.name.removeprefix(before).removesuffix(after)
-            named = entry.name == f"{before}{number}{after}" and number.isascii() and number.isdigit() and len(number) < 12
+            named = entry.name == f"{before}{number}{after}" and number.isascii() and number.isdecimal() and len(number) < 12
             if named and (int(number) == os.getpid() or not _lives(int(number))):
                 if entry.is_dir() and not entry.is_symlink():
                     shutil.rmtree(entry, ignore_errors=True)

@@ -9,7 +9,8 @@ import numpy as np
 from sememekit.corpora.peoples_daily import PeoplesDaily
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import from_gb18030, may_be_gb18030, opening, replace_file
+from sememekit.files import by_its_beginning, how_to_convert, opening, replace_file
+from sememekit.files.reading import SAMPLE
 from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.segmentation import sentences_without_blanks
 from sememekit.prepare.settings import PreprocessSettings
@@ -61,6 +62,8 @@ def draw(text: Path | None, month: Path | None, share: float | None, seed: int) 
         raise ConfigError(f"quickstart: the share must lie above 0 and be 1 at most, given {drawn.share:g}")
     generator, of = np.random.PCG64(seed), 0
     with opening(source, lambda why: DataError(f"{why}; give a text in UTF-8")), source.open("rb") as file:
+        head = file.read(SAMPLE)
+        file.seek(0)
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
@@ -69,7 +72,7 @@ def draw(text: Path | None, month: Path | None, share: float | None, seed: int) 
                 try:
                     drawn.lines.append(line.strip().decode("utf-8-sig"))
                 except UnicodeDecodeError as error:
-                    remedy = from_gb18030(source) if may_be_gb18030(line) else "convert the file to UTF-8"
+                    remedy = by_its_beginning(head, source) or how_to_convert(line, source, begins=False)
                     raise DataError(f"{source}:{number}: not UTF-8 ({error.reason}); {remedy}") from None
     least = LEAST_LINES if drawn.own else 1
     if len(drawn.lines) < least:

@@ -27,6 +27,9 @@ def _pairs(report: PairsReport) -> Parts:
         yield f"{len(report.unknown):,} pairs have a word without sememes: {named}"
     if report.spearman is not None:
         yield f"Spearman's rho over {report.judged:,} pairs: {report.spearman:.3f}"
+    elif report.judged:
+        why = "that is fewer than three" if report.judged < 3 else "their judgements or their similarities are all equal"
+        yield f"no Spearman's rho over {report.judged:,} pairs: {why}"
 
 
 def _annotation(report: AnnotationReport) -> Parts:

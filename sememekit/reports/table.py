@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -14,6 +11,7 @@ from rich.cells import cell_len
 
 from sememekit.figures import format_value, percent_interval
 from sememekit.files import PAGE, write_output
+from sememekit.files.tables import csv_text
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
     from sememekit.reports.charts import Chart
 
 BAR_WIDTH: Final = 12  # width of a full bar in characters
-
-_FORMULA: Final = re.compile(r"[=+@-](?![\d.]+$)")  # begin of a cell that a spreadsheet takes for a formula (numbers aside)
 
 _ESCAPES: Final = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -95,10 +91,7 @@ class Table(Sequence[dict[str, Any]]):
 
     def csv(self) -> str:
         """Return CSV with all digits of numbers; texts that a spreadsheet would execute as formulas are marked."""
-        stream = io.StringIO()
-        rows = ([f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell for cell in row] for row in self.rows)
-        csv.writer(stream, lineterminator="\n").writerows([self.columns, *rows])
-        return stream.getvalue()
+        return csv_text([self.columns, *self.rows], end="\n")
 
     def latex(self, comments: Iterable[str] = (), caption: str = "") -> str:
         """Return a table for the package booktabs, below ``comments``; with a ``caption`` it floats.

@@ -104,7 +104,7 @@ def extend(
     if unknown is None:
         raise ConfigError(f"{run} has no <unk>, so that new words have no probability to share; train one with --min-count 2")
     known_graph, asked = _known_graph(loaded, sources, side)
-    new = read_new_words(words, known_graph, asked, side, lemmas)
+    new = read_new_words(words, known_graph, asked, side, lemmas, loaded.form().word)
     added = [entry.word for entry in new.entries]
     shares, counts, contexts, target = list[float](), dict.fromkeys(added, 0) | new.counts, torch.zeros(0), torch.zeros(0)
     if task is not None:

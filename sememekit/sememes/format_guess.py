@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from sememekit.files import typed
+from sememekit.files.tables import names_of, split_lines
 
 _LOOKED_AT: Final = 40
 _FEWEST_RECORDS: Final = 4
@@ -41,6 +42,8 @@ def seems(lines: Sequence[str]) -> str:
     some = [line.strip() for line in islice((line for line in lines if line.strip()), _LOOKED_AT)]
     if not some or "NO." in some[0][:3]:
         return "hownet" if some else ""
+    if any({"word", "sememes"} <= {*names_of(some[0].split(mark))} for mark in "\t,;"):
+        return "table"
     if _is_hownet2000([line.split("\t") for line in some]):
         return "hownet2000"
     tests: dict[str, Callable[[str], object]] = {"se-wrl": sense_file_row, "cilin": _CILIN.fullmatch}
@@ -83,7 +86,7 @@ def likely_format(path: Path) -> str:
     """Return the format to name as an example for a file, by its first lines; the reader reports other likely formats."""
     try:
         with path.open("rb") as stream:
-            lines = [line.decode(errors="replace").removeprefix("\ufeff") for line in islice(stream, 400)]
+            lines = split_lines(stream.read(1 << 16).decode(errors="replace"))[:400]
     except OSError:  # such as a folder
         return "table"
     if (form := seems(lines)) and form != "cilin":

@@ -48,8 +48,8 @@ def read_pairs(path: Path) -> tuple[list[tuple[str, str]], str]:
     """Lemma and form of each ``lemma TAB form`` line, and the SHA-256. DataError: absent, not text, or another line."""
     source = read_lexicon_text(path)
     pairs = []
-    for number, line in source.entries():
-        columns = [column.strip() for column in line.split("\t")]
+    for number, line, cells in source.rows():
+        columns = [cell.strip() for cell in cells]
         if len(columns) != 2 or not all(columns):
             raise DataError(f"{source.place(number)}: a list of lemmas has lemma TAB form, found {line[:60]!r}")
         pairs.append((columns[0], columns[1]))

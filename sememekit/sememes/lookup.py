@@ -24,6 +24,7 @@ from sememekit.sememes.overlay import (
 from sememekit.sememes.special_tokens import SpecialTokens
 from sememekit.sememes.statistics import counts_of_added
 from sememekit.sememes.word_entry import Source
+from sememekit.text.scripts import traditional_hint
 from sememekit.text.vocabulary import Vocabulary
 
 
@@ -183,11 +184,13 @@ def annotation(word: str, graph: Path, overlay: Path | None = None) -> Annotatio
     """Return the numbered senses of a word in a graph (a file, or a run's), with sememes and the changes of an overlay.
 
     Raises ConfigError, DataError, GraphError: the graph or the overlay cannot be used, or the graph does not have the word."""
-    word, found = word.strip(), graph_at(graph)
+    found = graph_at(graph)
     if overlay is not None:
         found, _, _ = apply_changes(found, read_overlay(overlay))
+    word = next((form for form in spellings(word.strip()) if form in found.words), word.strip())
     if word not in found.words:
-        raise GraphError(f"{graph}: no word {word!r} in the graph{near(word, found.words)}; to ask a lexicon leave out --graph")
+        told = f"{graph}: no word {word!r} in the graph{near(word, found.words)}; to ask a lexicon leave out --graph"
+        raise GraphError(told + traditional_hint([word]))
     entry = found.entry(found.words.index(word))
     senses = enumerate(entry.senses, start=1)
     return AnnotationReport(

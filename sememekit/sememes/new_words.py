@@ -1,20 +1,23 @@
 """New words for a trained run: a file of words, their senses from the file or from lexicons, and a larger graph."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from sememekit.errors import DataError
 from sememekit.files import read_text
+from sememekit.files.tables import list_items, names_of, table_rows, unguarded
 from sememekit.sememes import SememeGraph, Side, build_graph, open_lemmas, open_lexicons
+from sememekit.sememes.formats.records import COLUMNS
 from sememekit.sememes.overlay import near
 from sememekit.sememes.special_tokens import UNKNOWN
 from sememekit.sememes.word_entry import LexiconSource, SenseEntry, Source, WordEntry
 from sememekit.text.vocabulary import Vocabulary, parse_count
 
 PRESENT: Final = "in the vocabulary already"
+NEVER_READ: Final = "read as another word by the run"
 NO_SEMEME: Final = "no sememe that the graph knows"
 
 
@@ -30,27 +33,33 @@ class NewWords(NamedTuple):
 
 
 def read_new_words(
-    path: Path, graph: SememeGraph, sources: Sequence[str] = (), side: Side = "chinese", lemmas: str | None = None
+    path: Path,
+    graph: SememeGraph,
+    sources: Sequence[str] = (),
+    side: Side = "chinese",
+    lemmas: str | None = None,
+    read: Callable[[str], str] = str,
 ) -> NewWords:
     """Read a file of new words for a run that knows the words and the sememes of ``graph``.
 
     The file has a word on each line, or is a table with a header (``word``, and possibly ``sememes`` and ``count``) and a sense
     on each line. A word without sememes in the file is looked up in ``sources``, then its base form by ``lemmas``. One side of
-    a name such as ``fruit|水果`` is enough.
+    a name such as ``fruit|水果`` is enough. A word that the run reads as another, by its ``read``, is refused.
 
     Raises DataError: the file cannot be read, has no words, a count is no number, or no word of it can be added. Raises
     ConfigError, DataError: as ``open_lexicon``."""
-    lines = read_text(path, lambda why: DataError(f"--words {why}")).splitlines()
-    rows = [(number, line.split("\t")) for number, line in enumerate(lines, start=1) if line.strip()]
+    text = read_text(path, lambda why: DataError(f"--words {why}"))
+    rows = list(table_rows(text, path, COLUMNS | {"count"}))
     if not rows:
         raise DataError(f"--words {path}: no words; write a word a line, or a table with the header word, sememes, count")
-    header = [column.strip().casefold() for column in rows[0][1]]
-    named = "word" in header
+    header = names_of(rows[0].cells)
+    if not (named := "word" in header):
+        list_items(text, path)  # refuses a table
     words, counts, described = dict[str, None](), dict[str, int](), set[str]()
-    for number, columns in rows[named:]:
-        row = dict(zip(header if named else ("word",), columns, strict=False))
+    for number, _, cells in rows[named:]:
+        row = dict(zip(header if named else ("word",), map(unguarded, cells), strict=False))
         word = row.get("word", "").strip()
-        if not word or (not named and len(columns) > 1):
+        if not word or (not named and len(cells) > 1):
             raise DataError(f"{path}:{number}: {'no word' if named else 'a tab, and no header'}; begin with: word TAB sememes")
         words[word] = None
         described |= {word} if row.get("sememes", "").strip() else set()
@@ -58,10 +67,19 @@ def read_new_words(
             if (count := parse_count(text)) is None:
                 raise DataError(f"{path}:{number}: the count {text!r} is no whole number; leave it empty, or give 0 or more")
             counts[word] = max(count, counts.get(word, 0))
+    never = tuple(word for word in words if read(word) != word and word not in graph.words)
+    for word in never:
+        del words[word]
+    if never and not words:
+        raise DataError(
+            f"--words {path}: all {len(never):,} words are {NEVER_READ}, such as {never[0]!r} as {read(never[0])!r}"
+        )
     if not words.keys() - set(graph.words):
         raise DataError(f"--words {path}: all {len(words):,} words are {PRESENT}; give words that the run does not know")
     asked = [*([f"table:{path}"] if "sememes" in header and named else []), *sources]
     new = new_words(words, graph, asked, side, lemmas, described)._replace(counts=counts)
+    if never:
+        new = new._replace(refused={**new.refused, NEVER_READ: never})
     if not new.entries:
         first = next(iter(new.dropped), UNKNOWN)
         raise DataError(

@@ -19,6 +19,8 @@ from typing import Final
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError, GraphError
 from sememekit.files import OVERLAY, read_text, write_output
+from sememekit.files.tables import split_lines, table_rows
+from sememekit.sememes.building import spellings
 from sememekit.sememes.graph import SememeGraph
 from sememekit.sememes.special_tokens import UNKNOWN
 from sememekit.sememes.word_entry import SenseEntry, WordEntry
@@ -73,17 +75,16 @@ def read_overlay(path: Path) -> tuple[Change, ...]:
     """The changes of an overlay file, in order.
 
     Raises DataError: it cannot be read, or is no overlay. Raises ConfigError: a line is no change."""
-    lines = read_text(path, lambda why: DataError(f"overlay {why}; write one with: sememekit lookup --change")).splitlines()
-    if not lines or lines[0].strip() != HEADER:
+    lines = split_lines(read_text(path, lambda why: DataError(f"overlay {why}; write one with: sememekit lookup --change")))
+    if lines[0].strip() != HEADER:
         raise DataError(
             f"overlay {path}: its first line is not {HEADER!r}, so it is no overlay, or one of a newer sememekit; write one "
             "with: sememekit lookup --change"
         )
     changes = []
-    for number, line in enumerate(lines[1:], start=2):
-        if not line.strip() or line.startswith("# "):
+    for number, line, (sense, *rest) in table_rows(lines, path):
+        if line.startswith("# "):
             continue
-        sense, *rest = line.split("\t")
         if not sense.strip() or not 1 <= len(rest) <= 2:
             raise DataError(
                 f"{path}:{number}: expected WORD#SENSE, a tab and +SEMEME -SEMEME, and maybe a tab and the sememes before; "
@@ -150,6 +151,7 @@ def _find(change: Change, ids: dict[str, int], entries: Sequence[WordEntry]) -> 
     if word not in ids:
         head, mark, digits = word.rpartition("#")
         word = head if mark and digits.isdecimal() else word
+    word = next((form for form in spellings(word) if form in ids), word)
     if word not in ids:
         raise GraphError(f"{change.place}: no word {word!r} in the graph{near(word, ids)}")
     senses = entries[ids[word]].senses

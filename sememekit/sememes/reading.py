@@ -1,7 +1,7 @@
 """Read whole lexicon files: decompress, detect the encoding by strict decoding, hash the bytes."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,13 +9,12 @@ from sememekit.errors import DataError
 from sememekit.files import (
     CutArchiveError,
     DamagedArchiveError,
-    by_its_beginning,
-    from_gb18030,
-    may_be_gb18030,
+    how_to_convert,
     read_bytes,
     unpack_blocks,
 )
 from sememekit.files.packed import BLOCK
+from sememekit.files.tables import Row, numbered, split_lines, table_rows
 
 MAX_BYTES = 1 << 30
 """A larger lexicon (after decompression) is refused, since an archive can expand without limit; HowNet has 60 MB."""
@@ -31,17 +30,17 @@ class LexiconText:
     encoding: str
 
     def lines(self) -> list[str]:
-        """Lines without their ends, which are ``\\n`` and ``\\r\\n`` only."""
-        lines = self.text.split("\n")
-        if lines and lines[-1] == "":
-            lines.pop()
-        return [line.removesuffix("\r") for line in lines]
+        """All lines without their ends."""
+        return split_lines(self.text)
 
     def entries(self, comment: str = "") -> Iterator[tuple[int, str]]:
         """(number, line) of lines that are not blank and do not begin with ``comment``."""
-        for number, line in enumerate(self.lines(), start=1):
-            if line.strip() and not (comment and line.startswith(comment)):
-                yield number, line
+        return ((number, line) for number, line in numbered(self.lines()) if not (comment and line.startswith(comment)))
+
+    def rows(self, comment: str = "", names: Collection[str] = ()) -> Iterator[Row]:
+        """The rows of a table, as ``table_rows``, without those that begin with ``comment``."""
+        rows = table_rows(self.lines(), self.path, names)
+        return (row for row in rows if not (comment and row.cells[0].startswith(comment)))
 
     def place(self, line: int) -> str:
         """``file:line`` for a message."""
@@ -58,32 +57,30 @@ def read_lexicon_bytes(path: Path) -> bytes:
 
 def read_lexicon_text(path: Path, encodings: tuple[str, ...] = ("utf-8-sig",)) -> LexiconText:
     """Read and decode a file, perhaps compressed (``.xz``, ``.gz``; concatenated archives are one text), by the first of the
-    ``encodings`` that fits every byte. A byte-order mark is removed at the start of any line, since concatenated files have
-    several. Raises DataError: absent, empty, a broken or oversized archive, not text in any of the encodings (with the place of
-    the first bad byte in the first encoding), or with NUL bytes in it (UTF-16, or no text at all)."""
+    ``encodings`` that fits every byte. Raises DataError: absent, empty, a broken or oversized archive, not text in any of the
+    encodings (with the place of the first bad byte in the first encoding), or with NUL bytes in it (UTF-16, or no text)."""
     packed = read_lexicon_bytes(path)
     data = _unpack(path, packed) if path.suffix in (".xz", ".gz") else packed
     digest = hashlib.sha256(packed).hexdigest()
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        remedy = by_its_beginning(data[:BLOCK], path) or "convert it to UTF-8"
+        remedy = how_to_convert(data[:BLOCK], path)
         raise DataError(f"{path}:{line}: holds a NUL byte, so it is no text in {_spelled(encodings)}; {remedy}")
     first_fault = ""
     for encoding in encodings:
         try:
-            text = data.decode(encoding).removeprefix("\ufeff").replace("\n\ufeff", "\n")
+            text = data.decode(encoding)
         except UnicodeDecodeError as error:
             line = data.count(b"\n", 0, error.start) + 1
             first_fault = (
                 first_fault or f"{path}:{line}: byte {error.start} (0x{data[error.start]:02x}) is not {_spelled((encoding,))}"
             )
             continue
-        if not text.strip():
+        if not text.strip("\ufeff").strip():
             raise DataError(f"lexicon {path}: the file holds nothing but blanks")
         return LexiconText(path=path, text=text, sha256=digest, encoding=encoding)
     others = f"; nor is the file {_spelled(encodings[1:])}" if len(encodings) > 1 else ""
-    remedy = from_gb18030(path) if may_be_gb18030(packed) else "convert the file to UTF-8"
-    raise DataError(f"{first_fault}{others}; {remedy}")
+    raise DataError(f"{first_fault}{others}; {how_to_convert(data, path)}")
 
 
 def _spelled(encodings: tuple[str, ...]) -> str:

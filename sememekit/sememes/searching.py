@@ -10,12 +10,14 @@ import numpy as np
 
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import TABLE, check_output, read_text, write_output
+from sememekit.files import TABLE, check_output, read_text, warn, write_output
+from sememekit.files.tables import table_rows, tsv_text
 from sememekit.sememes import Lexicon, Sense, Side, open_lexicons
 from sememekit.sememes.building import spellings
 from sememekit.sememes.graph import graph_at
 from sememekit.sememes.lexicon import PAIR
 from sememekit.sememes.overlay import near
+from sememekit.text.scripts import traditional_hint
 from sememekit.text.vocabulary import parse_number
 
 DUMP_HEADER: Final = "word\tpos\tgloss\tsememes\tdef"
@@ -173,6 +175,7 @@ def similarity(
         by_word[sense.word].append(sense)
     found, unknown = list[WordPair](), list[tuple[str, str]]()
     for first, second, gold in pairs:
+        first, second = first.strip(), second.strip()
         of_pair = [next((by_word[form] for form in spellings(word) if form in by_word), []) for word in (first, second)]
         if not all(of_pair):
             if len(pairs) == 1:
@@ -187,17 +190,32 @@ def similarity(
     return PairsReport(sources=asked, pairs=tuple(found), unknown=tuple(unknown), judged=len(judged), spearman=rho)
 
 
+_MISSING: Final = frozenset({"", "na", "n/a", "nan", "inf", "null", "none"})
+
+
 def read_pairs(path: Path) -> list[tuple[str, str, float | None]]:
-    """Read lines of two words and maybe a number, tabs or blanks between; maybe a header first. DataError: another line."""
+    """Read rows of two words and maybe a number, with tabs or blanks between, or a ``.csv``.
+
+    A first row without a digit in its third cell is a header, which a RunWarning names. Raises DataError: another row."""
     text = read_text(path, lambda why: DataError(f"--pairs {why}"))
     pairs: list[tuple[str, str, float | None]] = []
-    for number, line in ((number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()):
-        columns = line.split("\t" if "\t" in line else None)
-        gold = parse_number(columns[2]) if len(columns) > 2 else None
-        if len(columns) < 2 or (len(columns) > 2 and gold is None and pairs):
-            raise DataError(f"{path}:{number}: expected two words, and possibly a number, found {' '.join(columns)[:60]!r}")
-        if len(columns) == 2 or gold is not None:
-            pairs.append((columns[0].strip(), columns[1].strip(), gold))
+    for place, (number, _, cells) in enumerate(table_rows(text, path)):
+        first, *rest = row = [cell.strip() for cell in (cells if len(cells) > 1 else cells[0].split())]
+        while rest and not rest[-1]:
+            rest.pop()
+        shown = " ".join(row)[:60]
+        no_digit = len(rest) > 1 and not any(map(str.isdecimal, rest[1]))
+        if place == 0 and no_digit and rest[1].strip("+-").casefold() not in _MISSING:
+            warn(f"--pairs {path}:{number}: read as a header: {shown!r}")
+            continue
+        gold = parse_number(rest[1]) if len(rest) > 1 else None
+        if not (first and rest and rest[0]) or (len(rest) > 1 and gold is None):
+            wrong = f"; {rest[1]!r} is no number such as 8.5" if len(rest) > 1 else ""
+            raise DataError(
+                f"--pairs {path}:{number}: expected two words, and possibly a number behind them, tabs between, found {shown!r}"
+                f"{wrong}; mend the line, or take it out"
+            )
+        pairs.append((first, rest[0], gold))
     if not pairs:
         raise DataError(f"--pairs {path}: no pairs; write two words and possibly a number on a line, tabs between")
     return pairs
@@ -225,7 +243,8 @@ def _own_senses(word: str, senses: Sequence[tuple[str, Sense]], asked: Sequence[
     own = next((same for form in spellings(word.strip()) if (same := [one for _, one in senses if one.word == form])), [])
     if not own:
         hint = near(word, (sense.word for _, sense in senses))
-        raise ConfigError(f"no sense of {word!r} with sememes in {', '.join(asked)}{hint}; add a lexicon with --source")
+        told = f"no sense of {word!r} with sememes in {', '.join(asked)}{hint}; add a lexicon with --source"
+        raise ConfigError(told + traditional_hint([word]))
     return own
 
 
@@ -280,18 +299,17 @@ def dump_lexicons(path: Path, sources: Sequence[str] = ("open",), *, side: Side 
     since blanks separate names; tabs and line ends in a gloss become blanks. Raises ConfigError: the path holds something else.
     Raises ConfigError, DataError: as ``open_lexicon``."""
     check_output(path, TABLE)
-    lines = [DUMP_HEADER]
+    rows = [DUMP_HEADER.split("\t")]
     words, renamed = set[str](), set[str]()
     for _, sense in senses_of(open_lexicons(sources, side)):
         words.add(sense.word)
         renamed |= {sememe for sememe in sense.sememes if len(sememe.split()) > 1}
         sememes = " ".join("_".join(sememe.split()) for sememe in sense.sememes)
-        columns = (sense.word, sense.part_of_speech, sense.gloss, sememes, sense.definition)
-        lines.append("\t".join(" ".join(column.split()) for column in columns))
+        rows.append([sense.word, sense.part_of_speech, sense.gloss, sememes, sense.definition])
     if not words:
         raise DataError(f"none of {', '.join(sources)} has a word with sememes; nothing was written")
-    write_output(path, ("\n".join(lines) + "\n").encode(), TABLE)
-    return DumpReport(file=str(path), sources=tuple(sources), words=len(words), senses=len(lines) - 1, renamed=len(renamed))
+    write_output(path, tsv_text(rows).encode(), TABLE)
+    return DumpReport(file=str(path), sources=tuple(sources), words=len(words), senses=len(rows) - 1, renamed=len(renamed))
 
 
 def senses_of(lexicons: Sequence[Lexicon]) -> Iterator[tuple[str, Sense]]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
 from sememekit.files import OVERLAY, SUGGESTIONS, check_output, write_output
+from sememekit.files.tables import tsv_text
 from sememekit.sememes import Side, open_lexicons
 from sememekit.sememes.graph import SememeGraph
 from sememekit.sememes.overlay import Change, write_overlay
@@ -253,12 +254,12 @@ def write_suggestions(path: Path, report: SuggestReport) -> None:
     """Write the suggested sememes as a table. Accept a row by leaving it, refuse it by deleting it.
 
     ``table:FILE`` and ``extend --words FILE`` read it. Raises ConfigError and OSError as ``write_output``."""
-    lines = ["\t".join(("word", "count", "sememes", "evidence", "context"))]
+    rows = [("word", "count", "sememes", "evidence", "context")]
     for one in report.words:
         names = " ".join("_".join(name.split()) for name in one.kept)
         evidence = "; ".join(one.sememes[0].evidence) if one.sememes else ""
-        lines.append("\t".join((one.word, "" if one.count is None else str(one.count), names, evidence, one.context)))
-    write_output(path, "".join(f"{line}\n" for line in lines).encode(), SUGGESTIONS)
+        rows.append((one.word, "" if one.count is None else str(one.count), names, evidence, one.context))
+    write_output(path, tsv_text(rows).encode(), SUGGESTIONS)
 
 
 def write_changes(path: Path, report: SuggestReport, graph: SememeGraph) -> int:

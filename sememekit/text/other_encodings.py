@@ -3,9 +3,9 @@
 from typing import BinaryIO, Final
 
 from sememekit.errors import DataError
-from sememekit.files import by_its_beginning, from_gb18030, may_be_gb18030
+from sememekit.files import by_its_beginning, how_to_convert
+from sememekit.files.reading import SAMPLE
 
-SAMPLE: Final = 1 << 16  # bytes for guessing an encoding
 FEWEST_LINES: Final = 20  # fewest lines for a remark on the whole file
 _ONLY_BYTES: Final = "and --errors replace is for single bytes"
 
@@ -32,7 +32,7 @@ def refuse_encoding_of(file: BinaryIO, name: str) -> None:
             invalid += sum(map(_is_invalid, block.split(b"\n")))
     if lines < FEWEST_LINES or 2 * invalid <= lines:
         return
-    remedy = from_gb18030(name) if may_be_gb18030(sample) else "convert the file to UTF-8"
+    remedy = how_to_convert(sample, name, begins=False)
     raise DataError(f"{name}: {invalid:,} of {lines:,} lines are not UTF-8, {_ONLY_BYTES}; {remedy}")
 
 

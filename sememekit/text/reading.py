@@ -15,8 +15,9 @@ from typing import BinaryIO, Final, NamedTuple
 
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import by_its_beginning, from_gb18030, may_be_gb18030, opening
-from sememekit.text.other_encodings import FEWEST_LINES, SAMPLE, refuse_encoding_of, refuse_mostly_invalid
+from sememekit.files import how_to_convert, opening
+from sememekit.files.reading import CONVERT, SAMPLE
+from sememekit.text.other_encodings import FEWEST_LINES, refuse_encoding_of, refuse_mostly_invalid
 
 POLICIES: Final = ("strict", "replace", "skip")
 LINE_CAP: Final = 1 << 20
@@ -314,11 +315,10 @@ def _no_utf8(
     """Return the message for a bad line at ``offset``; ``sample`` has the line and following bytes."""
     at, bad = offset + error.start, error.object[error.start : error.end].hex(" ")
     told = f"{where(at)}: a NUL at byte {at}" if bad == "00" else f"{where(at)}: not UTF-8 at byte {at} ({bad})"
-    if offset == 0 and (remedy := by_its_beginning(sample, name)):
+    remedy = how_to_convert(sample, name, begins=offset == 0)
+    if remedy != CONVERT:
         return f"{told}; {remedy}"
-    if may_be_gb18030(sample):
-        return f"{told}; {from_gb18030(name)}"
-    return f"{told}; {'clean the file' if bad == '00' else 'convert the file to UTF-8'}{faults.choices}"
+    return f"{told}; {'clean the file' if bad == '00' else CONVERT}{faults.choices}"
 
 
 def place(span: Span, offset: int) -> str:

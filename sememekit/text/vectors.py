@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sememekit.errors import DataError
-from sememekit.files import opening
+from sememekit.files import how_to_convert, opening, warn
+from sememekit.files.reading import SAMPLE
+from sememekit.files.tables import numbered
 from sememekit.text.vocabulary import parse_number
 
 
@@ -40,12 +42,15 @@ class WordVectors:
 def read_vectors(path: Path, *, words: Container[str] | None = None, size: int | None = None) -> WordVectors:
     """Read a text file of word vectors, ``word number number ...`` a line; a header of word2vec is skipped.
 
+    Lines without a word are left out, and a RunWarning counts them.
+
     ``.xz`` and ``.gz`` are decompressed. ``words`` keeps only these words; ``size`` is E (default: from the first line).
     Raises DataError, with the line: absent, cut off, not UTF-8, a line of another width than E, or a number not finite."""
     kept: dict[str, NDArray[np.float32]] = {}
-    for number, line in enumerate(_lines(path), start=1):
+    wordless: list[int] = []
+    for number, line in numbered(_lines(path)):
         fields = line.rstrip().split(" ")
-        if number == 1 and len(fields) == 2 and all(field.isdigit() for field in fields):
+        if number == 1 and len(fields) == 2 and all(field.isdecimal() for field in fields):
             continue
         if size is None:
             size = len(fields) - 1
@@ -55,6 +60,9 @@ def read_vectors(path: Path, *, words: Container[str] | None = None, size: int |
                 )
         # Some words of the large GloVe files have blanks inside, so the numbers are counted from the end.
         word, values = " ".join(fields[:-size]), fields[-size:]
+        if len(fields) == size + 1 and not word.strip():
+            wordless.append(number)
+            continue
         if not word or any(parse_number(field) is not None for field in fields[1:-size]):
             raise DataError(
                 f"{path}:{number}: {len(fields) - 1} numbers behind the word, and vectors of {size} are expected here"
@@ -72,6 +80,8 @@ def read_vectors(path: Path, *, words: Container[str] | None = None, size: int |
         kept[word] = vector
     if size is None:
         raise DataError(f"{path}: holds no vectors")
+    if wordless:
+        warn(f"{path}:{wordless[0]}: the vector has no word, so it is left out; {len(wordless):,} in this file")
     matrix = np.stack(list(kept.values())) if kept else np.zeros((0, size), dtype=np.float32)
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -82,7 +92,7 @@ def _lines(path: Path) -> Iterator[str]:
     done = 0
     open_text: Any = {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix.lower(), open)
     try:
-        with opening(path, DataError), open_text(path, "rt", encoding="utf-8", newline="\n") as file:
+        with opening(path, DataError), open_text(path, "rt", encoding="utf-8-sig") as file:
             for line in file:
                 yield line
                 done += 1
@@ -90,4 +100,6 @@ def _lines(path: Path) -> Iterator[str]:
         kind = path.suffix[1:]
         raise DataError(f"{path}: not an intact {kind} file: after line {done:,}, {error}; fetch it again") from None
     except UnicodeDecodeError:
-        raise DataError(f"{path}: not UTF-8 after line {done:,}; convert it, or is it a binary file of vectors?") from None
+        with path.open("rb") as raw:
+            remedy = how_to_convert(raw.read(SAMPLE), path)
+        raise DataError(f"{path}: not UTF-8 after line {done:,}; {remedy}, or is it a binary file of vectors?") from None

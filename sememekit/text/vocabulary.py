@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,7 +132,7 @@ class Vocabulary:
             token, tab, count = line.partition("\t")
             value = parse_count(count)
             if not tab or value is None:
-                rule = f"; a count is 0 to {LARGEST_COUNT}" if count.isdigit() else ""
+                rule = f"; a count is 0 to {LARGEST_COUNT}" if count.isdecimal() else ""
                 raise DataError(f"{path}:{number}: expected 'word TAB count', found {line[:80]!r}{rule}")
             tokens.append(token)
             counts.append(value)
@@ -142,17 +144,18 @@ class Vocabulary:
 
 
 def parse_number(text: str) -> float | None:
-    """Parse a number, or return None."""
+    """Parse a finite number, also in full width, or return None."""
     try:
-        return float(text)
+        number = float(unicodedata.normalize("NFKC", text))
     except ValueError:
         return None
+    return number if math.isfinite(number) else None
 
 
 def parse_count(text: str) -> int | None:
     """Parse an integer from 0 to ``LARGEST_COUNT``, or return None."""
     digits = len(str(LARGEST_COUNT))
-    value = int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
+    value = int(text) if text.isascii() and text.isdecimal() and len(text) <= digits else None
     return value if value is not None and value <= LARGEST_COUNT else None
 
 

@@ -312,5 +312,7 @@ class RunFolder:
 
 def seed_runs(path: Path) -> list[Path]:
     """Return the runs in a folder of ``train --seeds``, by seed; empty for other folders."""
-    numbered = {int(run.parent.name[5:]): run.parent for run in path.glob("seed-*/plan.json") if run.parent.name[5:].isdigit()}
+    numbered = {
+        int(run.parent.name[5:]): run.parent for run in path.glob("seed-*/plan.json") if run.parent.name[5:].isdecimal()
+    }
     return [numbered[seed] for seed in sorted(numbered)]

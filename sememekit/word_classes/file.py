@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from sememekit.errors import DataError
 from sememekit.files import CLUSTERS, object_of, read_text, write_output
+from sememekit.files.tables import table_rows
 from sememekit.text.vocabulary import Vocabulary
 
 FORMAT: Final = "sememekit word clusters"
@@ -107,13 +108,10 @@ def _from_json(path: Path, text: str) -> tuple[str, Iterator[Placement]]:
 
 def _from_lines(path: Path, text: str, size: int) -> Iterator[Placement]:
     rows = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        word, tab, name = line.rstrip("\r").partition("\t")
-        if not tab or not word or not name or "\t" in name:
+    for number, line, cells in table_rows(text, path):
+        if len(cells) != 2 or not all(cells):
             raise DataError(f"word clusters {path}:{number}: {_EXPECTED}, found {line[:80]!r}")
-        rows.append((word, name, f"line {number}"))
+        rows.append((*cells, f"line {number}"))
     names = dict.fromkeys(name for _, name, _ in rows)
     allowed = {str(number) for number in range(size)}
     plain = all(name in allowed for name in names)

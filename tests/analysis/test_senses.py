@@ -89,6 +89,10 @@ def test_every_format_is_read_whole(tmp_path: Path, name: str) -> None:
     assert read_gold(gold_file(tmp_path, text)) == expected
 
 
+def test_a_circled_digit_is_a_sememe_and_no_number_of_a_sense(tmp_path: Path) -> None:
+    assert [target.sense for target in read_gold(gold_file(tmp_path, TABLE.replace("\t2\n", "\t②\n")))][1] == {"②"}
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -97,6 +101,9 @@ def test_every_format_is_read_whole(tmp_path: Path, name: str) -> None:
         (LINES + "{'context': 3}\n", "line 2: is no Python literal"),
         (LINES + "{'context': []}\n", "line 2: has no 'target_position'"),
         (TABLE + "我\t我\tx\t1\n", "line 4: the position 'x' is no number"),
+        (TABLE + "我\t我\t²\t1\n", "line 4: the position '²' is no number"),
+        (TABLE + "我\t我\t--2\t1\n", "line 4: the position '--2' is no number"),
+        (TABLE.splitlines()[0] + "\n", "the table has a header and no row, so there is nothing to compare with"),
         (TABLE + "我\t我\n", "line 4: has 2 of 4 columns"),
         ("# a\n1\t我\n", "line 2: has 2 columns, and CoNLL-U has 10"),
         ("1" + "\t_" * 9 + "\n", "no token has Sense= or Sememes="),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -128,26 +130,71 @@ def test_in_python(run: Path) -> None:
     assert all(0 < value <= 1 for value in everything.column("probability"))
 
 
+SENTENCES = ("the bank lends money .", "I sat on the bank of the river .")
+
+
+def english(folder: Path, lines: Sequence[str], **options: Any) -> Path:
+    """A run on English lines, with two senses of bank."""
+    (folder / "text.txt").write_text("\n".join([*lines] * 40) + "\n", encoding="utf-8")
+    senses = ["bank\tn\tinstitution|机构 money|钱", "bank\tn\tland|地 side|边", "river\tn\tland|地 water|水"]
+    (folder / "lexicon.tsv").write_text("\n".join(["word\tpos\tsememes", *senses, ""]), encoding="utf-8")
+    preprocess("plain", folder / "text.txt", folder / "data", PreprocessSettings(segmenter="none", **options))
+    build_sememe_graph([f"table:{folder / 'lexicon.tsv'}"], folder / "data", folder / "graph")
+    plan = {"data": {"path": str(folder / "data")}, "graph": {"path": str(folder / "graph")}, "decoder": {"name": "sdlm"}}
+    small = {"task": {"embedding_size": 6, "batch_size": 4}, "encoder": {"hidden_size": 6}, "optimizer": {"learning_rate": 1.0}}
+    train({**plan, **small, "run": {"threads": 1, "stall_epochs": 0}, "schedule": {"epochs": 1}}, folder / "run")
+    return folder / "run"
+
+
 def test_english_with_names_of_two_languages(tmp_path: Path) -> None:
     """Names such as ``money|钱`` hold the mark that parts entries of MISC."""
-    lines = ["the bank lends money .", "I sat on the bank of the river ."]
-    (tmp_path / "text.txt").write_text("\n".join(lines * 40) + "\n", encoding="utf-8")
-    senses = ["bank\tn\tinstitution|机构 money|钱", "bank\tn\tland|地 side|边", "river\tn\tland|地 water|水"]
-    (tmp_path / "lexicon.tsv").write_text("\n".join(["word\tpos\tsememes", *senses, ""]), encoding="utf-8")
-    preprocess("plain", tmp_path / "text.txt", tmp_path / "data", PreprocessSettings(segmenter="none"))
-    build_sememe_graph([f"table:{tmp_path / 'lexicon.tsv'}"], tmp_path / "data", tmp_path / "graph")
-    plan = {"data": {"path": str(tmp_path / "data")}, "graph": {"path": str(tmp_path / "graph")}, "decoder": {"name": "sdlm"}}
-    small = {"task": {"embedding_size": 6, "batch_size": 4}, "encoder": {"hidden_size": 6}, "optimizer": {"learning_rate": 1.0}}
-    train({**plan, **small, "run": {"threads": 1, "stall_epochs": 0}, "schedule": {"epochs": 1}}, tmp_path / "run")
+    run = english(tmp_path, SENTENCES)
     gold = tmp_path / "gold.conllu"
-    gold.write_text(tagged(tmp_path / "run", "--words", "bank", "--format", "conllu", text="\n".join(lines)), encoding="utf-8")
+    gold.write_text(tagged(run, "--words", "bank", "--format", "conllu", text="\n".join(SENTENCES)), encoding="utf-8")
     assert "Sememes=" in gold.read_text(encoding="utf-8")
     names = {frozenset({"institution|机构", "money|钱"}), frozenset({"land|地", "side|边"})}
     assert {target.sense for target in read_gold(gold)} <= names
-    rows = "".join(f"{line}\tbank\t{line.split().index('bank') + 1}\t1\n" for line in lines)
+    rows = "".join(f"{line}\tbank\t{line.split().index('bank') + 1}\t1\n" for line in SENTENCES)
     gold.write_text("sentence\tword\tposition\tsense\n" + rows, encoding="utf-8")
-    report = evaluate_senses(tmp_path / "run", gold)
+    report = evaluate_senses(run, gold)
     assert (report.targets, report.left_out) == (2, ())
+
+
+@pytest.mark.filterwarnings("ignore:only 18.8 %")
+def test_tag_and_eval_read_words_alike(tmp_path: Path) -> None:
+    """Gold that ``tag`` wrote has a number and a capital, which the run reads as other words."""
+    run = english(tmp_path, [f"{line} 30" for line in SENTENCES], lower=True, numbers_to="<N>")
+    text = "The BANK lends 4.5 .\n"
+    gold = tmp_path / "gold.conllu"
+    gold.write_text(tagged(run, "--format", "conllu", "--method", "share", text=text), encoding="utf-8")
+    assert {target.word for target in read_gold(gold)} == {"BANK", "4.5", "."}
+    report = evaluate_senses(run, gold, method="share")
+    assert (report.targets, report.rows[0].micro.value) == (1, 1.0)
+    assert [(one.cause, one.count) for one in report.left_out] == [("word with one sense in the lexicon", 2)]
+    chosen = tagged(run, "--words", "bank, 4.5", text="The BANK lends 4.5 or 7 .\n")
+    assert [line.split("\t")[2] for line in chosen.splitlines()[3:]] == ["BANK", "4.5"], "7 is read as <N> as well"
+
+
+@pytest.mark.parametrize("words", ["苹果, 吃", " 苹果 ，吃 ", "吃,苹果,梨"])
+def test_words_are_found_with_blanks_around_and_absent_ones_are_named(run: Path, words: str) -> None:
+    found = runner.invoke(app, ["tag", str(run), "--words", words], input=TEXT)
+    assert [line.split("\t")[2] for line in found.stdout.splitlines()[3:]] == ["吃", "苹果"]
+    assert ("the text does not have 梨" in found.stderr) == ("梨" in words)
+
+
+@pytest.mark.parametrize("form", ["tsv", "conllu"])
+def test_a_text_without_the_words_is_refused(run: Path, form: str) -> None:
+    found = runner.invoke(app, ["tag", str(run), "--words", "梨, 电脑", "--format", form], input=TEXT)
+    assert (found.exit_code, "the text has none of the words 梨 电脑" in found.stderr) == (1, True)
+
+
+def test_lines_without_blanks_among_others_are_counted(run: Path) -> None:
+    found = runner.invoke(
+        app, ["tag", str(run), "--no-surprisal"], input="我 吃 苹果 。\n" * 9 + "我吃苹果买电脑\n人买电脑买苹果\n"
+    )
+    assert found.exit_code == 0
+    assert "read as one <unk> in 2 lines, such as line 10 ('我吃苹果买电脑'); cut it first" in found.stderr
+    assert "line" not in runner.invoke(app, ["tag", str(run), "--no-surprisal"], input=TEXT).stderr
 
 
 def test_without_surprisal_the_senses_stay(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

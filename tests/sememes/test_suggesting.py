@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from sememekit.commands._program import app
 from sememekit.errors import ConfigError, DataError
+from sememekit.files import RunWarning
 from sememekit.sememes import build_graph, open_lexicon
 from sememekit.sememes.overlay import apply_changes, read_overlay
 from sememekit.sememes.searching import read_pairs, similar_words, similarity
@@ -117,7 +118,8 @@ def test_the_similarity_of_pairs(table: str, tmp_path: Path) -> None:
         similarity([("店员", "无此", None)], [table])
     file = tmp_path / "pairs.tsv"
     file.write_text("one\ttwo\tgold\n苹果\t水果\t9\n店员 苹果 1\n".replace("店员 苹果 1", "店员\t苹果\t1"), encoding="utf-8")
-    assert read_pairs(file) == [("苹果", "水果", 9.0), ("店员", "苹果", 1.0)]
+    with pytest.warns(RunWarning, match=r"pairs\.tsv:1: read as a header: 'one two gold'$"):
+        assert read_pairs(file) == [("苹果", "水果", 9.0), ("店员", "苹果", 1.0)]
     file.write_text("苹果\t水果\t9\n店员\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"pairs.tsv:2: expected two words"):
         read_pairs(file)

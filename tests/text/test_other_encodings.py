@@ -77,3 +77,12 @@ def test_gb18030_in_the_quickstart_names_the_command(tmp_path: Path) -> None:
     advice = told.rpartition("type: ")[2].strip()
     assert subprocess.run(["sh", "-c", advice], check=False).returncode == 0
     assert (tmp_path / "gb.utf8.txt").read_text(encoding="utf-8") == CHINESE
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "gb18030"])
+def test_json_lines_in_another_encoding_have_the_line_to_type(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes('{"text": "今天老师看报纸"}\n'.encode(encoding))
+    told = refusal("preprocess", "plain", str(path), "--out", str(tmp_path / "out"))
+    assert f"iconv -f {encoding.upper()} -t UTF-8 {path} > " in told
+    assert "--errors" not in told

@@ -132,7 +132,7 @@ def _scorable(
             right = matching_senses(target.sense, names)
             if not line.known[target.position]:
                 cause = "word outside the vocabulary"
-            elif not inventory.graph.entry(word).is_from_lexicon:
+            elif not inventory.graph.entry(word).is_annotated:
                 cause = "word without annotation in the lexicon"
             elif len(names) < 2 or not right:
                 cause = "sense that the lexicon lacks" if len(names) > 1 else "word with one sense in the lexicon"

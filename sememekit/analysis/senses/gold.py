@@ -1,6 +1,7 @@
 """Sentences with gold senses of words."""
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, Final
 from sememekit.config import Record
 from sememekit.errors import DataError
 from sememekit.files.reading import read_text
+from sememekit.files.tables import Row, names_of, numbered, split_lines, table_rows
 
 FORMATS: Final = (
     "lines of SememeWSD ({'context': [...], 'target_word': ..., 'target_position': 0, 'sense': {...}}), a table with the "
@@ -80,20 +82,20 @@ def read_gold(path: Path) -> list[GoldTarget]:
 
     Raises DataError: the file is absent, is in none of these formats, has no target, or a line is damaged."""
     text = read_text(path, lambda why: DataError(f"--senses {why}"))
-    lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    if not lines:
+    lines, none = split_lines(text), "the table has a header and no row"
+    first = next((line for line in lines if line.strip()), "")
+    if not first:
         raise DataError(f"--senses {path}: the file is empty; it must have {FORMATS}")
-    first = lines[0][1]
     if first.lstrip().startswith("{"):
-        found = [_literal(path, number, line) for number, line in lines]
-    elif set(_COLUMNS) <= set(first.split("\t")):
-        found = list(_table(path, lines))
+        found = [_literal(path, number, line) for number, line in numbered(lines)]
+    elif set(_COLUMNS) <= {*names_of(next(table_rows(lines, path, _COLUMNS)).cells)}:
+        found = list(_table(path, table_rows(lines, path, _COLUMNS)))
     elif first.startswith("#") or len(first.split("\t")) == 10:
-        found = list(_conllu(path, text.split("\n")))
+        found, none = list(_conllu(path, lines)), "no token has Sense= or Sememes= in MISC"
     else:
         raise DataError(f"--senses {path}: the first line is {first[:60]!r}; the file must have {FORMATS}")
     if not found:
-        raise DataError(f"--senses {path}: no token has Sense= or Sememes= in MISC, so there is nothing to compare with")
+        raise DataError(f"--senses {path}: {none}, so there is nothing to compare with")
     return found
 
 
@@ -114,13 +116,13 @@ def _literal(path: Path, number: int, line: str) -> GoldTarget:
     return GoldTarget(number, tuple(words), place, word, sense)
 
 
-def _table(path: Path, lines: Sequence[tuple[int, str]]) -> Iterator[GoldTarget]:
-    columns = lines[0][1].split("\t")
-    for number, line in lines[1:]:
-        cells = dict(zip(columns, line.split("\t"), strict=False))
+def _table(path: Path, rows: Iterator[Row]) -> Iterator[GoldTarget]:
+    columns = names_of(next(rows).cells)
+    for number, _, own in rows:
+        cells = dict(zip(columns, own, strict=False))
         if len(cells) < len(columns):
             raise _damaged(path, number, f"has {len(cells)} of {len(columns)} columns")
-        if not cells["position"].strip().lstrip("-").isdigit():
+        if not re.fullmatch(r"-?\d+", cells["position"].strip()):
             raise _damaged(path, number, f"the position {cells['position']!r} is no number")
         words, sense = tuple(cells["sentence"].split()), _sense(cells["sense"].split())
         yield GoldTarget(number, words, int(cells["position"]) - 1, cells["word"].strip(), sense)
@@ -133,7 +135,7 @@ def _conllu(path: Path, lines: Iterable[str]) -> Iterator[GoldTarget]:
             cells = line.split("\t")
             if len(cells) != 10:
                 raise _damaged(path, number, f"has {len(cells)} columns, and CoNLL-U has 10")
-            if cells[0].isdigit():  # neither a range of tokens nor an empty node
+            if cells[0].isdecimal():  # neither a range of tokens nor an empty node
                 rows.append((number, cells))
         elif not line.strip():
             words = tuple(cells[1] for _, cells in rows)
@@ -146,4 +148,4 @@ def _conllu(path: Path, lines: Iterable[str]) -> Iterator[GoldTarget]:
 
 
 def _sense(parts: Sequence[str]) -> frozenset[str] | int:
-    return int(parts[0]) if len(parts) == 1 and parts[0].isdigit() else frozenset(parts)
+    return int(parts[0]) if len(parts) == 1 and parts[0].isdecimal() else frozenset(parts)

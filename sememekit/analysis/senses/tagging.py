@@ -11,15 +11,16 @@ from sememekit.analysis.score import ScoredToken
 from sememekit.analysis.senses.inventory import SenseInventory, inventory_of
 from sememekit.analysis.senses.tagger import METHODS, LineReader, Method, SenseTagger, TaggedWord
 from sememekit.config import Record
-from sememekit.errors import CheckpointError, ConfigError
+from sememekit.errors import CheckpointError, ConfigError, DataError
 from sememekit.figures import percent
-from sememekit.files import typed
+from sememekit.files import typed, warn
 from sememekit.files.reading import read_object
 from sememekit.files.writing import replace_file, to_json
 from sememekit.measure.intervals import Interval
 from sememekit.runs.published import PublishedRun
 from sememekit.runs.run import OfRun, Run
-from sememekit.runs.uncut import refuse_unknown, segmenter_of_raw
+from sememekit.runs.uncut import CUT_FIRST, refuse_unknown, segmenter_of_raw, uncut
+from sememekit.text.vocabulary import UNKNOWN
 
 FILE: Final = "senses.json"  # in the folder of the run
 
@@ -126,8 +127,9 @@ def tag(
 
     ``sources`` are lexicons (``FORMAT:PATH``) for words that the run does not annotate, ``words`` the words to tag (default:
     all). With ``whole`` the other words are yielded, too, without senses. ``surprisal`` needs the probabilities of all words,
-    which is slow. Raises ConfigError: the task predicts no words, or words have no senses by this method. Raises DataError:
-    Chinese without blanks where blanks cut the data of the run, or a lexicon that cannot be read.
+    which is slow. A RunWarning names ``words`` that the text does not have, and counts lines of Chinese without blanks. Raises
+    ConfigError: the task predicts no words, or words have no senses by this method. Raises DataError: Chinese without blanks
+    where blanks cut the data of the run, none of ``words`` in the text, or a lexicon that cannot be read.
 
     >>> for token in tag(Path("runs/sdlm"), ["我 吃 苹果 。"], words=["苹果"]):
     ...     print(token.senses[0].sememes, token.senses[0].probability)"""
@@ -138,26 +140,31 @@ def tag(
     tagger = SenseTagger(loaded, inventory, METHODS[method])
 
     def rows() -> Iterator[TaggedToken]:
-        reader, chosen, numbered = LineReader(loaded), frozenset(words), enumerate(lines, start=1)
+        reader, numbered, letters = LineReader(loaded), enumerate(lines, start=1), loaded.form().letters
+        chosen, met, raw = {letters(word.strip()): word.strip() for word in words}, set[str](), dict[int, str]()
         while group := list(islice(numbered, 32)):
             cut = [(number, line.split()) for number, line in group if line.strip()]
             may_cut = not isinstance(loaded, PublishedRun)  # whose words are not the pieces
             if segmenter := segmenter_of_raw(loaded, [tokens for _, tokens in cut], "tag", may_cut=may_cut):
                 cut = [(number, loaded.form().cut(" ".join(tokens), segmenter)) for number, tokens in cut]
+            elif may_cut:
+                raw |= {number: found for number, tokens in cut if (found := uncut(loaded, tokens))}
             read = [reader.read(tokens) for _, tokens in cut]
             if group[0][0] == 1 and all(index == loaded.vocabulary.unknown_id for line in read for index in line.ids):
                 refuse_unknown(loaded, (loaded.form().word(token) for _, tokens in cut for token in tokens), "tag")
             wanted, nats = list[list[int]](), list[list[int]]()
             for (_, tokens), line in zip(cut, read, strict=True):
                 bounds = [*pairwise((*line.place, len(line.ids)))]
-                given = [at for at, token in enumerate(tokens) if surprisal and (whole or not chosen or token in chosen)]
+                named = [not chosen or letters(token) in chosen for token in tokens]
+                met.update(letters(token) for token, is_named in zip(tokens, named, strict=True) if is_named)
+                given = [at for at in range(len(tokens)) if surprisal and (whole or named[at])]
                 nats.append([place for at in given for place in range(*bounds[at])])
-                known = [at for at, token in enumerate(tokens) if line.known[at] and (not chosen or token in chosen)]
+                known = [at for at in range(len(tokens)) if line.known[at] and named[at]]
                 wanted.append([line.place[at] for at in known if inventory.is_ambiguous(line.ids[line.place[at]])])
             tagged_lines = tagger.tag([line.ids for line in read], wanted, nats)
             for (number, tokens), line, tagged in zip(cut, read, tagged_lines, strict=True):
                 for at, token in enumerate(tokens):
-                    asked = not chosen or token in chosen
+                    asked = not chosen or letters(token) in chosen
                     if not asked and not whole:
                         continue
                     begin, end = (*line.place, len(line.ids))[at : at + 2]  # the model may have read several words for one
@@ -170,6 +177,17 @@ def tag(
                         nats=None if not own or None in own else sum(one for one in own if one is not None),
                         senses=_senses(line.ids[begin], tagged[begin], inventory, method) if asked and line.known[at] else (),
                     )
+        if raw:
+            (first, found), *_ = raw.items()
+            lines_of = f"{len(raw):,} lines, such as line {first} ({found[:12]!r})"
+            warn(f"tag: Chinese without blanks was read as one {UNKNOWN} in {lines_of}; {CUT_FIRST}")
+        absent = " ".join(word for key, word in chosen.items() if key not in met)
+        if chosen and not met:
+            raise DataError(
+                f"tag: the text has none of the words {absent}; give words as they stand in the text, commas between"
+            )
+        if absent:
+            warn(f"tag: the text does not have {absent}")
 
     return rows()
 

@@ -11,6 +11,7 @@ from sememekit.attack.resources import AttackResources, built_in_lines, named_ap
 from sememekit.attack.space import Space
 from sememekit.errors import DataError
 from sememekit.files import at_home, decode, read_bytes
+from sememekit.files.tables import table_rows
 from sememekit.sememes.wordnet import read_wordnet
 
 Pairs = frozenset[frozenset[str]]  # unordered pairs of two different words in lower case
@@ -26,11 +27,12 @@ def read_pairs(path: Path, what: str) -> tuple[Pairs, str]:
     data = read_bytes(path, refuse := lambda why: DataError(f"{what} {why}"))
     text = decode(data, path, refuse)
     found = set()
-    for number, line in enumerate(text.split("\n"), start=1):
-        words = line.lower().split()
-        if not words or words[0].startswith("#"):
+    for number, _, cells in table_rows(text, path):
+        words = [cell.strip() for cell in cells] if len(cells) > 1 else cells[0].split()
+        if words[0].startswith("#"):
             continue
-        if len(words) != 2:
+        words = [word.lower() for word in words]
+        if len(words) != 2 or not all(words):
             raise DataError(f"{what} {path}:{number}: {len(words)} words; a line holds two with a blank or TAB between")
         if all(word.startswith(_PREFIX) and word != _PREFIX for word in words):
             words = [word.removeprefix(_PREFIX) for word in words]

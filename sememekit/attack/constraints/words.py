@@ -7,6 +7,7 @@ from sememekit.attack.resources import AttackResources, built_in_lines
 from sememekit.attack.space import Space
 from sememekit.errors import DataError
 from sememekit.files import at_home, read_text
+from sememekit.files.tables import list_items
 
 
 def _listed(name: str) -> frozenset[str]:
@@ -35,7 +36,7 @@ class StopWords(Constraint):
         super().__init__(settings, resources)
         if settings.file:
             text = read_text(at_home(settings.file), lambda why: DataError(f"stop words {why}"))
-            self._words = frozenset(text.lower().split())
+            self._words = frozenset(word for _, line in list_items(text, settings.file) for word in line.lower().split())
         else:
             self._words = _listed("stop-words")
 

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 from sememekit.corpora.examples import EXAMPLE_SETS, ExampleSet, recorded_set
 from sememekit.corpora.examples.files import side_by_side
-from sememekit.corpora.examples.rows import Opened, Row, is_json, json_records, numbered_lines, table_lines
+from sememekit.corpora.examples.rows import Opened, Row, is_json, json_records, numbered_lines
 from sememekit.corpora.examples.sets import ClassificationSet, InferenceSet
 from sememekit.corpora.sources import CorpusFile, unpack
 from sememekit.errors import DataError
+from sememekit.files.tables import table_rows
 from sememekit.text.reading import FaultCounter
 
 
@@ -80,7 +81,8 @@ def _likely_kind(path: Path, faults: FaultCounter) -> ExampleSet:
         if is_json(file):
             fields = list(next((record for _, record in json_records(file, faults)), ()))
         else:
-            fields = next((fields for _, _, fields in table_lines(file, numbered_lines(file, faults))), [])
+            lines = (text for _, text in numbered_lines(file, faults))
+            fields = next((row.cells for row in table_rows(lines, file.name)), [])
         names = {field.strip().casefold() for field in fields}
         if names & set(pair.headers[1]):
             return pair

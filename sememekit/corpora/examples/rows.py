@@ -1,10 +1,9 @@
 """Rows of JSON lines, of tables with TAB or commas, and of parallel files."""
 
-import csv
 import json
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import zip_longest
 from pathlib import Path
@@ -12,8 +11,9 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol, final
 
 from sememekit.errors import DataError
 from sememekit.files import typed, unpacked_name, warn
+from sememekit.files.tables import table_rows
 from sememekit.text.form import has_ends
-from sememekit.text.reading import LINE_CAP, FaultCounter, Span, place, read_named, read_pieces, refuse_other_encoding
+from sememekit.text.reading import FaultCounter, Span, place, read_named, read_pieces, refuse_other_encoding
 
 _FEWEST_ROWS: Final = 20  # number of further rows after which a label that only the first row has is reported
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -113,41 +113,10 @@ def value_of(record: Mapping[str, Any], keys: Sequence[str], where: str, hint: s
     raise DataError(told[:300] + hint)
 
 
-def table_lines(file: Opened, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str, list[str]]]:
-    """(line, its text, fields) of each line that is not blank: ``.csv`` has commas between fields, every other table TAB.
-
-    Quotes around a whole field are removed. A row of a ``.csv`` may span lines. Raises DataError: a ``.csv`` with an open
-    quote, with file and line."""
-    if file.ending != ".csv":
-        for number, text in lines:
-            if text.strip():
-                yield number, text, [_unquote(field) for field in text.split("\t")]
-        return
-    csv.field_size_limit(max(csv.field_size_limit(), LINE_CAP))
-    begins = 1
-    rows = csv.reader((text + "\n" for _, text in lines), strict=True)
-    try:
-        for fields in rows:
-            if fields:
-                yield begins, "", fields
-            begins = rows.line_num + 1
-    except csv.Error as error:
-        raise DataError(f"{file.name}:{begins}: not CSV ({error}); is a quote left open or not doubled?") from None
-
-
 def _without_labels(name: str, choices: str) -> str:
     """Return the advice for a file without labels, such as a test set with secret labels; ``choices`` of preprocess."""
     leave_out = ", or leave this file out: name the others with --train FILE and --valid FILE in place of the folder"
     return f"{leave_out if choices else ''}; a model labels it by: {typed('sememekit', 'predict', 'RUN', name)}"
-
-
-def _unquote(field: str) -> str:
-    """Remove the quotes of a spreadsheet, which enclose a whole field with inner quotes doubled."""
-    if len(field) >= 2 and field[0] == field[-1] == '"':
-        inside = field[1:-1]
-        if '"' not in inside.replace('""', ""):
-            return inside.replace('""', '"')
-    return field
 
 
 @final
@@ -173,10 +142,10 @@ class RowReader:
             return self._side_by_side()
         return self._of_json(self._files[0]) if is_json(self._files[0]) else self._of_table(self._files[0])
 
-    def _counted(self, file: Opened) -> Iterator[tuple[int, str]]:
+    def _counted(self, file: Opened) -> Iterator[str]:
         for number, text in numbered_lines(file, self._faults):
             self.lines = number
-            yield number, text
+            yield text
 
     def _of_json(self, file: Opened) -> Iterator[Row]:
         for number, record in json_records(file, self._faults):
@@ -195,7 +164,7 @@ class RowReader:
         places: list[int] = []
         first: Row | None = None
         again = others = 0  # rows behind the first, with its label and with others
-        for number, text, fields in table_lines(file, self._counted(file)):
+        for number, text, fields in table_rows(self._counted(file), file.name):
             if not columns:
                 found = self._named(fields, f"{file.name}:{number}")
                 if found is not None:
@@ -206,7 +175,7 @@ class RowReader:
             if len(columns) == 1 and self.header is None and text and "\t" not in text:
                 fields = [text]  # a text a line: its quotes are its own
             if len(fields) != len(columns):
-                between = "commas" if file.ending == ".csv" else "TAB"
+                between = "TAB" if text else "commas"
                 needed = f"{', '.join(columns)}{'' if self.header else '; or a first line that names the columns'}"
                 raise DataError(
                     f"{file.name}:{number}: {len(fields)} column{'s' * (len(fields) > 1)} with {between} between, "

@@ -234,11 +234,11 @@ def read_definitions(path: Path) -> Origin:
     """Read ``word TAB definition`` lines, possibly of an ``.xz``. DataError: absent, not text, or a line of another form."""
     source = read_lexicon_text(path)
     entries = []
-    for number, line in source.entries(comment="# "):
-        word, _, text = line.partition("\t")
-        if not word.strip() or not text.strip():
+    for number, line, cells in source.rows(comment="# "):
+        word, text = cells[0].strip(), " ".join(cells[1:]).strip()
+        if not word or not text:
             raise DataError(f"{source.place(number)}: a dictionary has word TAB definition, found {line[:60]!r}")
-        entries.append(Definition(word.strip(), text=text.strip()))
+        entries.append(Definition(word, text=text))
     return Origin(path.name, source.sha256, path, tuple(entries))
 
 

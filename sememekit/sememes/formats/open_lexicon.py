@@ -94,8 +94,8 @@ def _fault(place: str, message: str, fatal: bool = True) -> Fault:
 def _rows(path: Path, hashes: list[str]) -> Iterator[tuple[str, list[str]]]:
     source = read_lexicon_text(path)
     hashes.append(f"{path.name} {source.sha256}\n")
-    for number, line in source.entries(comment="# "):
-        yield source.place(number), line.split("\t")
+    for row in source.rows(comment="# "):
+        yield source.place(row.line), row.cells
 
 
 def _read_inventory(path: Path, faults: list[Fault], hashes: list[str]) -> dict[str, str]:

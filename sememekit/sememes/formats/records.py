@@ -2,14 +2,16 @@
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from sememekit.errors import DataError
 from sememekit.files import warn
+from sememekit.files.tables import list_items, names_of, unguarded
 from sememekit.sememes.format_guess import WORD_LINE, likely_format, only_words, other_form, seems, sense_file_row
 from sememekit.sememes.lexicon import CHINESE_RUN, PAIR, Entry, Lexicon, LexiconReader, Sense, Side, lexicon_of
 from sememekit.sememes.reading import LexiconText, read_lexicon_text
+from sememekit.text.vocabulary import parse_number
 
 
 class RecordReader(LexiconReader):
@@ -22,7 +24,8 @@ class RecordReader(LexiconReader):
 
     def read(self) -> Lexicon:
         source = read_lexicon_text(self.path, self.encodings)
-        form = seems(source.lines())
+        is_table = self.format_name == "table"
+        form = seems(["\t".join(row.cells) for row in source.rows(names=COLUMNS)] if is_table else source.lines())
         if form not in ("", self.format_name):
             raise DataError(other_form(self.path, form))
         if self.format_name == "list" and only_words(source.lines()):
@@ -31,6 +34,8 @@ class RecordReader(LexiconReader):
         named = [(line, record) for line, record in records if self.names_by_hand and isinstance(record, Sense)]
         if doubts := [f"{source.place(line)}: {doubt}" for line, sense in named if (doubt := _doubt(sense))]:
             warn(doubts[0] + (f"; {len(doubts) - 1:,} more in this file" if len(doubts) > 1 else ""))
+        elif doubt := _doubtful_sememes([sense for _, sense in named]):
+            warn(f"{self.path}: {doubt}; is this a list of counts or of parts of speech? a table has word TAB sememes")
         notes = (f"read as {source.encoding}",) if len(self.encodings) > 1 else ()
         lexicon = lexicon_of(records, self.path, f"{self.format_name}:{self.path.name}", source.sha256, notes)
         if not lexicon.words:
@@ -60,6 +65,27 @@ def _doubt(sense: Sense) -> str:
     return ""
 
 
+_FEWEST_WORDS = 10  # a shorter lexicon need not have repeats
+
+
+def _doubtful_sememes(senses: Sequence[Sense]) -> str:
+    """Return a warning if the sememes of a file, as a whole, are hardly sememes; else ""."""
+    words_of: dict[str, set[str]] = {}
+    for sense in senses:
+        for name in sense.sememes:
+            words_of.setdefault(name, set()).add(sense.word)
+    words = {sense.word for sense in senses}
+    numbers = [name for name in words_of if parse_number(name) is not None]
+    if 2 * len(numbers) > len(words_of):
+        return f"{len(numbers):,} of its {len(words_of):,} sememes are numbers, such as {numbers[0]!r}"
+    if len(words) < _FEWEST_WORDS or not words_of:
+        return ""
+    if len(words_of) == 1:
+        return f"all its {len(words):,} words have the one sememe {next(iter(words_of))!r}"
+    alone = max(map(len, words_of.values())) == 1
+    return f"no two of its {len(words):,} words share a sememe" if alone else ""
+
+
 class TableReader(RecordReader):
     """``word TAB ...``: sememes of one sense stand between blanks, as the file writes them (``human|人`` stays ``human|人``).
 
@@ -70,22 +96,22 @@ class TableReader(RecordReader):
     names_by_hand = True
 
     def records(self, source: LexiconText) -> Iterator[tuple[int, Entry]]:
-        first, line = next(source.entries())
-        header = [column.strip().casefold() for column in line.split("\t")]
+        rows = list(source.rows(names=COLUMNS))
+        header = names_of(rows[0].cells if rows else ())
         named = {"word", "sememes"} <= set(header)
-        if not named and len(known := [column for column in header if column in _COLUMNS]) > 1:
+        if not named and len(known := [column for column in header if column in COLUMNS]) > 1:
             raise DataError(
-                f"{source.place(first)}: seems to be a header ({', '.join(known)}), and a header needs the columns word and "
-                "sememes; rename them, or delete the line if each line is a word with all its senses"
+                f"{source.place(rows[0].line)}: seems to be a header ({', '.join(known)}), and a header needs the columns word "
+                "and sememes; rename them, or delete the line if each line is a word with all its senses"
             )
-        for number, line in source.entries():
-            if named and number > first:
-                yield number, _sense(line.split("\t"), header, source.place(number))
-            elif not named:
-                yield from ((number, sense) for sense in _senses(line, source, number))
+        for row in rows[named:]:
+            cells, where = list(map(unguarded, row.cells)), source.place(row.line)
+            found = [_sense(cells, header, where)] if named else _senses(cells, row.text, source, where)
+            yield from ((row.line, sense) for sense in found)
 
 
-_COLUMNS = frozenset({"word", "words", "sememe", "sememes", "pos", "gloss", "def", "definition"})
+COLUMNS = frozenset({"word", "words", "sememe", "sememes", "pos", "gloss", "def", "definition"})
+"""Names of columns of a table."""
 
 
 def _sense(columns: list[str], header: list[str], where: str) -> Sense | str:
@@ -98,18 +124,20 @@ def _sense(columns: list[str], header: list[str], where: str) -> Sense | str:
     return Sense(word, tuple(row["sememes"].split()), row.get("pos", ""), row.get("gloss", ""), row.get("def", ""))
 
 
-def _senses(line: str, source: LexiconText, number: int) -> list[Sense | str]:
-    word, tab, rest = line.partition("\t")
-    if not tab:
+def _senses(cells: list[str], line: str, source: LexiconText, where: str) -> list[Sense | str]:
+    word, *bags = cells
+    if not bags:
         form = likely_format(source.path)
         other = f"; {other_form(source.path, form)}" if form != "table" else ""
         raise DataError(
-            f"{source.place(number)}: no tab in {line[:40]!r}; a table has word TAB sememes of a sense TAB sememes of the next "
+            f"{where}: no tab in {(line or word)[:40]!r}; a table has word TAB sememes of a sense TAB sememes of the next "
             f"sense{other}"
         )
     if not word.strip():
         return ["line without a word"]
-    return [Sense(word.strip(), tuple(bag.split())) for bag in rest.rstrip("\t").split("\t")]
+    while bags[1:] and not bags[-1].strip():
+        bags.pop()
+    return [Sense(word.strip(), tuple(bag.split())) for bag in bags]
 
 
 class WordListReader(RecordReader):
@@ -155,11 +183,11 @@ class WordsReader(RecordReader):
     has_sememes = False
 
     def records(self, source: LexiconText) -> Iterator[tuple[int, Entry]]:
-        for number, line in source.entries():
-            if (match := WORD_LINE.fullmatch(line.strip())) is None:
+        for number, line in list_items(source.text, source.path):
+            if (match := WORD_LINE.fullmatch(line)) is None:
                 raise DataError(
-                    f"{source.place(number)}: expected a word, perhaps with count and part of speech, found "
-                    f"{line.strip()[:40]!r}; write one word a line"
+                    f"{source.place(number)}: expected a word, perhaps with count and part of speech, found {line[:40]!r}; "
+                    "write one word a line"
                 )
             yield number, Sense(match[1], ())
 
@@ -192,9 +220,8 @@ class HowNet2000Reader(RecordReader):
     encodings = ("utf-8-sig", "gb18030")
 
     def records(self, source: LexiconText) -> Iterator[tuple[int, Entry]]:
-        for number, line in source.entries():
-            columns = [column.strip() for column in line.split("\t")]
-            if len(columns) != 3:
+        for number, _, cells in source.rows():
+            if len(columns := [cell.strip() for cell in cells]) != 3:
                 raise DataError(
                     f"{source.place(number)}: has {len(columns)} columns, but hownet2000 has 3: word, part of speech, DEF "
                     "(separated by tabs); for other layouts use list:PATH, table:PATH or hownet:PATH"
