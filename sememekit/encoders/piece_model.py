@@ -141,7 +141,8 @@ class PieceModel(nn.Module):
                 yield group
                 group, longest = [], size
             group.append(row)
-        yield group
+        if group:
+            yield group
 
     def _padded(self, rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
         """(N, L) pieces with zeros on the right, and 1 where a piece is."""

@@ -146,7 +146,8 @@ def test_a_model_without_a_limit_of_positions_is_attacked(place: Path, tmp_path:
     (tmp_path / "xlnet").mkdir()
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(place / "classifier" / name, tmp_path / "xlnet")
-    (tmp_path / "xlnet" / "tokenizer_config.json").write_text('{"pad_token": "<|endoftext|>"}', encoding="utf-8")
+    told = {"pad_token": "<|endoftext|>", "tokenizer_class": "PreTrainedTokenizerFast"}  # and no model_max_length
+    (tmp_path / "xlnet" / "tokenizer_config.json").write_text(json.dumps(told), encoding="utf-8")
     sizes = {"d_model": 16, "n_layer": 1, "n_head": 2, "d_inner": 16, "vocab_size": 290, "pad_token_id": 0}
     config = transformers.XLNetConfig(**sizes, id2label={0: "0", 1: "1"})
     transformers.XLNetForSequenceClassification(config).save_pretrained(tmp_path / "xlnet")
