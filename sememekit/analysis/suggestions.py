@@ -19,10 +19,8 @@ def suggest_for(
     if not isinstance(data, Path):
         return suggest(data, sources, side=side, vectors=vectors, top=top)
     prepared = PreparedData.open(data)
-    words = words_of_pieces(prepared.signature, prepared.vocabulary.tokens)
-    graph = build_graph(
-        prepared.vocabulary, open_lexicons(sources, side), words=words_of_pieces(prepared.signature, prepared.vocabulary.tokens)
-    )
+    words_of = words_of_pieces(prepared.signature, prepared.vocabulary.tokens)
+    graph = build_graph(prepared.vocabulary, open_lexicons(sources, side), words=words_of)
     words = [entry.word for entry in graph.entries() if not entry.is_annotated]
     if not words:
         raise DataError(f"{data}: {', '.join(sources)} have sememes for all of its words; there is nothing to suggest")

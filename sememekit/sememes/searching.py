@@ -208,9 +208,6 @@ def _alike(first: str, second: str) -> float:
 _MISSING: Final = frozenset({"", "na", "n/a", "nan", "inf", "null", "none"})
 
 
-_MISSING: Final = frozenset({"", "na", "n/a", "nan", "inf", "null", "none"})
-
-
 def read_pairs(path: Path) -> list[tuple[str, str, float | None]]:
     """Read rows of two words and maybe a number, with tabs or blanks between, or a ``.csv``.
 

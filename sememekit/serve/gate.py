@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sememekit.files import may_be_gb18030
+from sememekit.files.reading import may_be_gb18030
 
 NDJSON: Final = "application/x-ndjson"
 STOPS: Final = "the server stops; start it again with: sememekit serve"
