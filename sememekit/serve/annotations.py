@@ -10,6 +10,7 @@ import numpy as np
 from sememekit.config import Record
 from sememekit.errors import ConfigError, GraphError
 from sememekit.files import write_folder
+from sememekit.files.tables import tsv_text
 from sememekit.sememes.graph import SememeGraph
 from sememekit.sememes.lookup import GraphSense
 from sememekit.sememes.overlay import ChangedSense, near
@@ -161,8 +162,8 @@ def save(bench: Bench, question: SaveQuestion) -> SaveAnswer:
         raise ConfigError("there is no change to save")
     contents = {
         "overlay.txt": run.content,
-        "table.tsv": _tsv(DUMP_HEADER.split("\t"), *_table(_graph(run), {one.word for one in run.changed_senses})),
-        "diff.tsv": _tsv(("word", "sense", "before", "after", "added", "removed"), *_diff(run.changed_senses)),
+        "table.tsv": tsv_text(_table(_graph(run), {one.word for one in run.changed_senses})).encode(),
+        "diff.tsv": tsv_text(_diff(run.changed_senses)).encode(),
     }
     with bench.saving() as below:
         folder = next(name for number in count(1) if not os.path.lexists(name := below / f"{run.name}-{number}"))
@@ -170,17 +171,15 @@ def save(bench: Bench, question: SaveQuestion) -> SaveAnswer:
     return SaveAnswer(folder=str(folder), files=tuple(contents))
 
 
-def _tsv(*rows: Sequence[str]) -> bytes:
-    return "".join("\t".join(" ".join(cell.split()) for cell in row) + "\n" for row in rows).encode()
-
-
 def _table(graph: SememeGraph, words: Iterable[str]) -> Iterator[Sequence[str]]:
+    yield DUMP_HEADER.split("\t")
     for name in sorted(words):
         for sense in graph.entry(graph.words.index(name)).senses:
             yield name, "", sense.label, " ".join("_".join(one.split()) for one in sense.sememes), ""
 
 
 def _diff(changed: Iterable[ChangedSense]) -> Iterator[Sequence[str]]:
+    yield "word", "sense", "before", "after", "added", "removed"
     for one in changed:
         removed = [name for name in one.before if name not in one.after]
         yield one.word, str(one.sense), *map(" ".join, (one.before, one.after, one.added, removed))

@@ -15,7 +15,6 @@ from sememekit.analysis.score import OverlaidToken, ScoredToken
 from sememekit.analysis.senses.tagging import TaggedToken, header_of, tag
 from sememekit.config import Record
 from sememekit.errors import ConfigError, DataError
-from sememekit.files import warn
 from sememekit.measure import Tally
 from sememekit.reports.charts import figure_file
 from sememekit.runs.generation import GenerateReport, stream_words
@@ -151,16 +150,12 @@ class TagAnswer(OfRun):
 
 def tags(bench: Bench, question: questions.TagQuestion) -> TagAnswer:
     """The senses of words, as ``sememekit tag`` gives them."""
-    run, words = bench.run(question.run, "tag"), tuple(filter(None, map(str.strip, question.words)))
-    rows = []
-    for row in tag(run, question.text.split("\n"), method=question.method, words=words):
+    run, rows = bench.run(question.run, "tag"), []
+    for row in tag(run, question.text.split("\n"), method=question.method, words=question.words):
         check_wanted()
         rows.append(row)
     if not rows:
-        asked = f"none of the words {', '.join(words)} is" if words else "no words are"
-        raise DataError(f"tag: {asked} in the text, so nothing is tagged; give a sentence a line")
-    if absent := [word for word in words if word not in {row.token for row in rows}]:
-        warn(f"tag: {', '.join(absent)} is not in the text")
+        raise DataError("tag: no words are in the text, so nothing is tagged; give a sentence a line")
     return TagAnswer(**run.of_run, header=tuple(header_of(run, question.method, ()).sentences()), tokens=tuple(rows))
 
 

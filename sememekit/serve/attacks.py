@@ -118,7 +118,7 @@ def rate(bench: Bench, question: RatingQuestion) -> RatingAnswer:
             raise DataError(f"{file} is no CSV of the workbench ({error}); move it away") from None
         if tuple(header) != COLUMNS or any(len(row) != len(COLUMNS) for row in stored):
             raise DataError(f"{file} was not written by the workbench; move it away, so that a new one can be made")
-        rows = {tuple(row[:5]): tuple(row[5:]) for row in stored}
+        rows = {tuple(map(guarded, row[:5])): tuple(row[5:]) for row in stored}
         given = (run.name, question.text, question.changed, question.old, question.new)
         said = tuple("yes" if value else "no" for value in (question.same_meaning, question.fluent))
         rows[tuple(map(guarded, given))] = said

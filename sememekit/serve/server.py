@@ -27,6 +27,7 @@ def run_server(app: Gate, listening: socket.socket) -> None:
 def make_server(app: Gate) -> uvicorn.Server:
     """Return the server, which a signal of ``sememekit.signals`` stops like a finished command."""
     most = min(MOST_CONNECTIONS, _files() // 2)
+    backlog = max(1, min(64, _files() // 16))  # so many are accepted in each of the four steps until one of them is closed
 
     class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         """A connection that counts, and remembers since when it has had no request."""
@@ -70,7 +71,7 @@ def make_server(app: Gate) -> uvicorn.Server:
                 one.transport.abort()
 
     ends: dict[str, Any] = {"server_header": False, "lifespan": "off", "timeout_graceful_shutdown": 5}
-    config = uvicorn.Config(app, http=Connection, ws="none", backlog=64, log_level="warning", **ends)
+    config = uvicorn.Config(app, http=Connection, ws="none", backlog=backlog, log_level="warning", **ends)
     return Server(config)
 
 

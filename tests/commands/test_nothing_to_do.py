@@ -54,7 +54,7 @@ def test_a_text_of_which_a_model_knows_no_word_is_refused(models: Path, headline
 
 
 def test_words_that_are_asked_for_and_not_there_are_refused(models: Path) -> None:
-    assert "none of the words 苹果 is in stdin, so nothing is tagged" in refused(
+    assert "the text has none of the words 苹果; give words as they stand in the text" in refused(
         "tag", models / "sdlm", "--words", "苹果", text="今天 中国 好\n"
     )
 

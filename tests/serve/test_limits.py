@@ -332,11 +332,11 @@ def test_what_is_not_in_a_text_is_refused_or_named(client: TestClient) -> None:
     absent = asked("tag", run="sdlm", text="我 吃", words=["电脑", " 人"])
     assert (absent.status_code, absent.json()["error"]) == (
         409,
-        "tag: none of the words 电脑, 人 is in the text, so nothing is tagged; give a sentence a line",
+        "tag: the text has none of the words 电脑 人; give words as they stand in the text, commas between",
     )
     some = asked("tag", run="sdlm", text="我 吃", words=[" 吃", "电脑"]).json()
     assert [row["token"] for row in some["result"]["tokens"]] == ["吃"]
-    assert some["remarks"] == ["tag: 电脑 is not in the text"]
+    assert some["remarks"] == ["tag: the text does not have 电脑"]
     for path, run in (("tag", "sdlm"), ("segment", "lattice")):
         empty = asked(path, run=run, text=" \n")
         assert (empty.status_code, "no words are in the text" in empty.json()["error"]) == (409, True)

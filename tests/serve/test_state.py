@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import gc
 import json
 import os
 import shutil
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from sememekit.commands._program import app
 from sememekit.errors import GraphError
 from sememekit.sememes.overlay import HEADER
 from sememekit.serve.app import make_app
-from sememekit.serve.runs import Bench
+from sememekit.serve.runs import Bench, ServedRun
 from sememekit.serve.worker import Worker
 
 TEXT = "我 吃 苹果 。\n人 买 电脑 。"
@@ -99,6 +101,17 @@ def test_two_lists_of_changes_never_share_a_model(client: TestClient, folders: P
             assert answer.json()["result"]["perplexity_overlay"] == known[key], changes
 
 
+def test_at_most_three_changed_models_are_kept(folders: Path) -> None:
+    client, kept = client_of(folders / "sdlm"), list[int]()
+    others = {id(one) for one in gc.get_objects() if isinstance(one, ServedRun)}
+    for sense, kind, name in KINDS:
+        question = {"run": "sdlm", "text": TEXT, "changes": [{"sense": sense, kind: [name]}]}
+        assert client.post("/v1/score", json=question).status_code == 200
+        gc.collect()
+        kept.append(sum(isinstance(one, ServedRun) and id(one) not in others for one in gc.get_objects()))
+    assert kept == [1, 2, 3, 3, 3]
+
+
 def test_two_servers_that_save_into_one_folder_lose_nothing(folders: Path, tmp_path: Path) -> None:
     save, statuses = tmp_path / "saved", list[int]()
 
@@ -152,12 +165,43 @@ def test_what_stands_in_the_place_of_a_saved_file_is_named_and_stays(folders: Pa
     assert refused(507).startswith("--save: File exists")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of the size of files")
+def test_a_disk_that_takes_no_more_is_named_and_loses_nothing(folders: Path, tmp_path: Path) -> None:
+    import resource
+
+    save, before = tmp_path / "saved", resource.getrlimit(resource.RLIMIT_FSIZE)
+    client = client_of(folders / "films-run", folders / "sdlm", save=save)
+    asked = {"rate": RATING, "save": {"run": "sdlm", "changes": [CHANGE]}}
+    for path, question in asked.items():
+        assert client.post(f"/v1/{path}", json=question).status_code == 200
+    kept = {file: file.read_bytes() for file in save.rglob("*") if file.is_file()}
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (16, before[1]))
+        refused = [
+            client.post(f"/v1/{path}", json={**question, **other})
+            for path, question, other in (("rate", RATING, {"new": "片子"}), ("save", asked["save"], {}))
+        ]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    for answer in refused:
+        assert answer.status_code == 507, answer.text
+        assert answer.json()["error"].startswith("--save/")
+        assert answer.json()["error"].endswith(": File too large; make room, or repair what stands there")
+    assert {file: file.read_bytes() for file in save.rglob("*") if file.is_file()} == kept
+    for path, question in asked.items():
+        assert client.post(f"/v1/{path}", json=question).status_code == 200
+
+
 @pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\t"])
 def test_a_formula_in_a_rating_is_text_to_a_spreadsheet(folders: Path, tmp_path: Path, sign: str) -> None:
     client, rating = client_of(folders / "films-run", save=tmp_path), {**RATING, "new": f"{sign}cmd|' /C calc'!A0"}
-    for same in (False, True):
+    rating |= {"old": f"{sign}x", "text": f"{sign}a\r\nb\rc\nd"}
+    for same in (False, False, True):
         answer = client.post("/v1/rate", json={**rating, "same_meaning": same})
         assert answer.json()["result"]["ratings"] == 1, "the rating that was there is replaced"
+        if not same:  # also if it was written without the quotes of a spreadsheet
+            file = tmp_path / "ratings.csv"
+            file.write_bytes(file.read_bytes().replace(f"'{sign}x".encode(), f"{sign}x".encode()))
     with (tmp_path / "ratings.csv").open(encoding="utf-8", newline="") as stream:
         [row] = csv.DictReader(stream)
     assert (row["new"], row["same meaning"]) == (f"'{rating['new']}", "yes")
