@@ -145,7 +145,11 @@ def test_sentences_on_new_words() -> None:
     (softmax,) = [row for row in table_of_meaning() if row[0] == "softmax"]
     below = softmax[2].removeprefix("-").split(" %")[0]
     assert f"is {below} % below the perplexity with characters alone" in " ".join(PAGE.split())
-    shares = tables_of_new_words()[1]
+    shares, words = tables_of_new_words()[1], " ".join(PAGE.split())
+    number = {model: sum(row[0] == model for row in shares) for model in MODELS}
+    assert f"the perplexity with characters alone (number of seeds: {softmax[1]})" in words
+    seeds = f"softmax with {number['softmax']} of 3 seeds, sdlm with {number['sdlm']}, transformer with {number['transformer']}"
+    assert f"Measured with the present constants of `extend`: {seeds}." in words
     for model in MODELS:  # "in mean nats no model reaches it with every seed"
         nats = [int(row[2].split(" %")[0]) for row in shares if row[0] == model]
         assert not nats or min(nats) < 50
