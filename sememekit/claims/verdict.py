@@ -38,7 +38,7 @@ STANDINGS: Final[Mapping[Standing, str]] = {
 
 
 class Control(Record):
-    """What the control of a claim does alone."""
+    """The effect of the control of a claim alone."""
 
     without: str
     """The arm with neither the control nor the annotation that the claim is about."""
@@ -85,9 +85,9 @@ class ClaimResult(Record):
     cpu_minutes: float = 0.0
     """CPU time of training both models with all seeds."""
     also: dict[str, tuple[str, str]] = Field(default_factory=dict)
-    """Settings beside those of the claim in which the models differ, with the values of (baseline, other)."""
+    """Further settings in which the models differ (``PaperClaim.also``), with the values of (baseline, other)."""
     control: Control | None = None
-    """What the baseline does alone, if it is a control and the third arm has results."""
+    """The effect of the baseline alone, if it is a control and the third arm has results."""
 
 
 def judge(

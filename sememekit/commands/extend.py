@@ -75,16 +75,15 @@ def command(
 
 def _print_extended(report: "ExtendReport", quiet: bool) -> None:
     shares = "by counts" if report.counted else "equal"
-    calibrated = "not met: no bias a word"
-    if report.calibration_error is not None:
-        calibrated = f"met in the mean over {report.contexts:,} contexts, within {100 * report.calibration_error:.2g} %"
+    within = f"within {100 * (report.calibration_error or 0.0):.2g} %"
+    met = f"met in the mean over {report.contexts:,} contexts, {within}" if report.calibrated else "not met: no bias a word"
     fields = {
         "words added": len(report.words),
         "of them without sememes": len(report.unannotated),
         **{f"left out: {cause}": len(words) for cause, words in report.refused.items()},
         "predicted from": f"{report.features:,} features: sememes, characters, count",
         "predicted": ", ".join(report.predicted),
-        "shares of <unk>": f"{shares}, {percent(1.0 - report.unknown_share)} together, {calibrated}" if report.shares else None,
+        "shares of <unk>": f"{shares}, {percent(1.0 - report.unknown_share)} together, {met}" if report.shares else None,
         "vocabulary": f"{report.of_vocabulary} -> {report.vocabulary}",
     }
     print_fields(f"{report.written}: {report.run} with more words", fields)

@@ -171,11 +171,12 @@ def _with_word(word: str | None) -> list[str]:
 
 
 def _print(found: Sequence["ClaimResult"]) -> None:
-    from sememekit.reports.ledger import COLUMNS, DETAILS, by_paper, details, remarks, row
+    from sememekit.reports.ledger import COLUMNS, DETAILS, by_paper, details, differing_text, remarks, row
 
     for paper, claims in by_paper(found):
-        cells = [(claim.name, *row(claim)[1:], *details(claim)[2:]) for claim in claims]
-        print_table(paper, (*COLUMNS, *DETAILS[2:]), cells, numeric=(6, 7, 8, 9))
+        cells = [(claim.name, *row(claim)[1:], *details(claim)[2:-1]) for claim in claims]
+        print_table(paper, (*COLUMNS, *DETAILS[2:-1]), cells, numeric=6)
         for claim in claims:
-            for line in remarks(claim):
+            also = [f"Its models also differ in {differing_text(claim.also)}."] if claim.also else []
+            for line in (*remarks(claim), *also):
                 say(f"{claim.name}: {line}")

@@ -76,7 +76,7 @@ def remarks(claim: ClaimResult) -> list[str]:
 
 
 def differing_text(also: Mapping[str, tuple[str, str]]) -> str:
-    """Name the settings beside those of a claim in which its models differ, the value of ``other`` first.
+    """Name the further settings in which two models differ, the value of ``other`` first.
 
     >>> differing_text({"decoder.samples": ("0", "1000")})
     'decoder.samples 1000 against 0'"""

@@ -20,7 +20,7 @@ from sememekit.runs.plan import Plan, plan_of_run, variant
 from sememekit.runs.run import SIGNATURE, TRAIN_COUNTS, OfRun, Run, Which, counts_text, load_weights
 from sememekit.runs.training import saved_parts
 from sememekit.runs.word_fit import Growth
-from sememekit.sememes import SememeGraph, Side, build_graph, open_lexicons
+from sememekit.sememes import SememeGraph, Side
 from sememekit.sememes.new_words import NewWords, larger_graph, new_words, read_new_words
 from sememekit.tasks.base import LabelPredictor, Task, declares
 from sememekit.tasks.classifier import TextClassifier
@@ -166,7 +166,7 @@ def _known_graph(run: Run, sources: Sequence[str], side: Side) -> tuple[SememeGr
     if run.stored_graph is not None:
         return run.stored_graph, sources
     asked = sources or ("open",)
-    return build_graph(run.vocabulary, open_lexicons(asked, side)), asked
+    return run.annotated(asked, side), asked
 
 
 class _Enlarged(NamedTuple):

@@ -21,7 +21,7 @@ from sememekit.files import read_text, typed
 from sememekit.runs.build import ENCODER, ModelParts, build_task, labels_of, prepare_torch
 from sememekit.runs.overlay import check_reads_graph, overlaid
 from sememekit.runs.plan import Plan, plan_of_run
-from sememekit.sememes import SememeGraph, build_graph, open_lexicon
+from sememekit.sememes import SememeGraph, Side, build_graph, open_lexicons
 from sememekit.sememes.overlay import ChangedSense
 from sememekit.tasks.base import Kind, Task, WordPredictor, require
 from sememekit.text.chunks import CHUNKS, ChunkVocabulary
@@ -177,9 +177,9 @@ class Run:
             return self.annotated(self._sources)
         return self.stored_graph if self._overlay is None else self._overlaid[0]
 
-    def annotated(self, sources: Sequence[str]) -> SememeGraph:
+    def annotated(self, sources: Sequence[str], side: Side = "chinese") -> SememeGraph:
         """Return the senses of its vocabulary in lexicons; pieces inside words have none."""
-        return build_graph(self.vocabulary, [open_lexicon(source) for source in sources], words=self._words_of_pieces())
+        return build_graph(self.vocabulary, open_lexicons(sources, side), words=self._words_of_pieces())
 
     def _words_of_pieces(self) -> Mapping[str, str | None]:
         return words_of_pieces(self.signature, self.vocabulary.tokens)

@@ -40,7 +40,7 @@ about = ["graph", "encoder.injection"]
 """
 
 
-CONTROL = """paper = "P"
+CONTROL = """
 [data.text-random]
 base = "text"
 about = "random labels"
@@ -385,8 +385,12 @@ def test_a_changed_recipe_has_another_place(tmp_path: Path) -> None:
         ("graph = true", "grph = true", r"unknown key '.*grph'"),
         ('graph = "build', 'gaph = "build', r"unknown key '.*gaph'"),
         ('paper = "P"', "paper = P", "not TOML.*reproduce list"),
-        ('paper = "P"', CONTROL, r"\[claim\.meaning\]: its baseline is a control, and it has no key 'without'; name the arm"),
-        ('paper = "P"', CONTROL_WITHOUT, r"\[claim\.meaning\]: no arm 'on' \(did you mean 'one'\?\)"),
+        (
+            "[claim.better]",
+            f"{CONTROL}[claim.better]",
+            r"\[claim\.meaning\]: its baseline is a control, and it has no key 'without'; name the arm",
+        ),
+        ("[claim.better]", f"{CONTROL_WITHOUT}[claim.better]", r"\[claim\.meaning\]: no arm 'on' \(did you mean 'one'\?\)"),
         ('about = ["graph", "encoder.injection"]', "", r"no key 'about'; name the settings that the claim is about"),
     ],
 )

@@ -53,7 +53,7 @@ WAYS = {
     "extended, sememes exchanged": ("-shuffled", 3),
     "extended, characters alone": ("-characters", 3),
     "extended": ("", 3),
-    "trained with the words": ("", 4),
+    "trained with the words": ("-full", 4),
 }
 """A row of a table -> the arm of the claims that measures it, and its row there."""
 
@@ -96,7 +96,6 @@ def tables_of_new_words() -> tuple[list[list[str]], list[list[str]]]:
     arms = held_out()
     means, shares = [], []
     for model in MODELS:
-        seeds = sorted(arms.get(model, ()))
         for way, (control, place) in WAYS.items():
             if model + control not in arms:
                 continue  # the control was not run with this model
@@ -108,8 +107,8 @@ def tables_of_new_words() -> tuple[list[list[str]], list[list[str]]]:
             figures = [f"{mean(key):,.1f}" for key in ("new", "others", "perplexity")]
             ranks = [f"{mean(key):.4f}" for key in ("reciprocal_rank", "reciprocal_rank_among_new")]
             means.append([model, way, *figures, *ranks])
-        for seed in seeds:
-            first, last = (arms[model][seed][place]["new"] for place in (0, 4))
+        for seed in sorted(arms.get(f"{model}-full", ())):
+            first, last = (arms[f"{model}-full"][seed][place]["new"] for place in (0, 4))
             ways = [covered(arms.get(model + WAYS[way][0], {}).get(seed), WAYS[way][1], first, last) for way in COVERED]
             shares.append([model, str(seed), *ways])
     return means, shares
@@ -145,7 +144,11 @@ def test_sentences_on_new_words() -> None:
     (softmax,) = [row for row in table_of_meaning() if row[0] == "softmax"]
     below = softmax[2].removeprefix("-").split(" %")[0]
     assert f"is {below} % below the perplexity with characters alone" in " ".join(PAGE.split())
-    shares = tables_of_new_words()[1]
+    shares, words = tables_of_new_words()[1], " ".join(PAGE.split())
+    number = {model: len(held_out().get(model, ())) for model in MODELS}
+    assert f"the perplexity with characters alone (number of seeds: {softmax[1]})" in words
+    seeds = f"softmax with {number['softmax']} of 3 seeds, sdlm with {number['sdlm']}, transformer with {number['transformer']}"
+    assert f"Measured with the present constants of `extend`: {seeds}." in words
     for model in MODELS:  # "in mean nats no model reaches it with every seed"
         nats = [int(row[2].split(" %")[0]) for row in shares if row[0] == model]
         assert not nats or min(nats) < 50

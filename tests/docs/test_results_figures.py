@@ -31,8 +31,9 @@ def section(text: str, heading: str) -> str:
 
 @cache
 def effects() -> set[tuple[float, float, float]]:
-    """The effect of every claim with its interval, in per cent of one decimal."""
-    found = [claim.effect for claim in judged(Path("nowhere"), list(load_claims()), False, RESULTS / "claims")]
+    """The effect of every claim and of every control, with its interval, in per cent of one decimal."""
+    claims = judged(Path("nowhere"), list(load_claims()), False, RESULTS / "claims")
+    found = [claim.effect for claim in claims] + [claim.control.effect for claim in claims if claim.control is not None]
     whole = [one[:3] for one in found if one is not None and one[1] is not None]  # one seed has no interval
     return {tuple(round(100 * value, 1) for value in one) for one in whole}  # type: ignore[misc]
 

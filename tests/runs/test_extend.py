@@ -172,7 +172,7 @@ def test_a_regression_on_sememes_tells_new_words_apart() -> None:
 
 
 def test_words_without_sememes_are_predicted_from_a_regression_without_sememes() -> None:
-    """Whatever sememes the other words have, as if no word had any; words with sememes keep the regression on both."""
+    """Sememes of other words change nothing for them; words with sememes keep the regression on both."""
     words = [f"{first}{last}" for first in "abcd" for last in "efgh"]
     own = [WordEntry(word, "list", (SenseEntry((f"s{number % 3}",), ""),)) for number, word in enumerate(words)]
     none = [WordEntry(word, "list", (SenseEntry(("<unk>",), ""),)) for word in words]
@@ -235,7 +235,7 @@ def test_words_that_the_segmenter_cuts_are_named(tmp_path: Path) -> None:
 
 
 def test_a_run_with_chunks_keeps_them(words: Path, tmp_path: Path) -> None:
-    """They have the ids of the larger vocabulary, so that the new run can be opened and scored."""
+    """The chunks have the ids of the larger vocabulary, so that the new run can be opened and scored."""
     place = Place(tmp_path / "place", end_of_sentence=True, max_vocabulary=8, chunks=6, chunk_length=2)
     run = trained(place, tmp_path / "run", "sdlm")
     extend(run, words, tmp_path / "out")

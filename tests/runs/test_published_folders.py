@@ -20,7 +20,7 @@ from sememekit.encoders.piece_model import PieceModel
 from sememekit.jobs.preprocess import preprocess
 from sememekit.prepare.settings import PreprocessSettings
 from tests.small_run import write_text
-from tests.tiny_models import write_classifier, write_gpt2, write_masked
+from tests.tiny_models import save_quietly, write_classifier, write_gpt2, write_masked
 
 transformers: Any = pytest.importorskip("transformers", reason="the extra 'hf' is not installed")
 safetensors: Any = pytest.importorskip("safetensors.torch", reason="the extra 'hf' is not installed")
@@ -124,6 +124,27 @@ def test_a_damaged_folder_is_refused_by_every_command(place: Path, tmp_path: Pat
         assert "bug" not in found
         assert re.search(told, found), found
     assert not (tmp_path / "attack").exists()
+
+
+def test_a_special_piece_without_a_row_is_refused_where_a_text_has_it(place: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(place / "gpt", tmp_path / "special"))
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<extra>"]})
+    tokenizer.backend_tokenizer.save(str(folder / "tokenizer.json"))
+    typed = ("tag", f"hf:{folder}", "--source", f"table:{place / 'lex.tsv'}")
+    invoke(*typed, text="我 吃 苹果\n")
+    assert "'<extra>', and the model has no row for this special piece" in invoke(*typed, code=1, text="我 <extra> 吃\n").stderr
+
+
+def test_a_model_with_many_more_rows_than_pieces_is_remarked_on(place: Path, tmp_path: Path) -> None:
+    source = ("--source", f"table:{place / 'lex.tsv'}")
+    for rows, remarks in ((400, 1), (300, 0)):
+        folder = Path(shutil.copytree(place / "gpt", tmp_path / str(rows)))
+        model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+        model.resize_token_embeddings(rows)
+        save_quietly(model, folder)
+        found = " ".join(invoke("tag", f"hf:{folder}", *source, text="我 吃 苹果\n").stderr.split())
+        assert found.count(f"the tokenizer has 290 pieces, and the model {rows} rows; if the tokenizer is of") == remarks
 
 
 def test_a_model_without_marks_is_explained_and_tagged(place: Path, tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_labels_need_a_lexicon_to_follow(table: Path) -> None:
 
 
 def test_words_of_a_bare_lexicon_have_no_sememes(table: Path) -> None:
-    """As with all edges dropped; its words are known all the same."""
+    """The graph has the sememes of one with all edges dropped, but its words are known."""
     vocabulary = Vocabulary.from_counts({"word7": 1, "word8": 1, "unlisted": 1, "<unk>": 1})
     graph = build_graph(vocabulary, open_lexicons([f"bare:table:{table}"]))
     whole = build_graph(vocabulary, open_lexicons([f"table:{table}"])).drop_edges(1.0, 0)

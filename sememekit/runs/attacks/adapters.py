@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sememekit.attack.searches import softmax
 from sememekit.config import trusted_code
 from sememekit.errors import ConfigError
-from sememekit.files import needed
+from sememekit.files import needed, warn
 from sememekit.runs.build import device_of
 from sememekit.text.huggingface import PREFIX, asked_of_transformers, load_published, model_folder, positions_of
 
@@ -113,7 +113,8 @@ def _labels_of(config: Any, what: str) -> list[str]:
 def classifier_folder(name: str, device: str = "auto") -> Adapted:
     """The victim ``hf:PATH``: a sequence classifier of transformers and its tokenizer, of single texts or of pairs.
 
-    Probabilities are the softmax of its logits, in float64. Texts are cut at the length of the model. Nothing is downloaded,
+    Probabilities are the softmax of its logits, in float64; a model whose code computes parts in float32 is read in float32,
+    with a warning. Texts are cut at the length of the model. Nothing is downloaded,
     and weights are read only as safetensors. Raises ConfigError: no such folder, an untrained head, or overlapping labels."""
     use = f"victim {name!r}"
     kind, auto = "AutoModelForSequenceClassification", needed("transformers", use).AutoTokenizer
@@ -124,6 +125,9 @@ def classifier_folder(name: str, device: str = "auto") -> Adapted:
     pieces = {piece: index for piece, index in tokenizer.get_vocab().items() if index not in special}
     model = load_published(folder, use, kind, "sequence classifier", pieces, "float64")
     labels = _labels_of(model.config, str(folder))
+    if not _computes_in_double(model, tokenizer):
+        warn(f"{use}: its code computes parts in float32, so all of it is read in float32")
+        model.float()
     model.to(device_of(device))
     files = [folder / "config.json", *sorted(folder.glob("*.safetensors")), folder / "tokenizer.json"]
     digest = hashlib.sha256()
@@ -132,6 +136,16 @@ def classifier_folder(name: str, device: str = "auto") -> Adapted:
     longest = _longest(model, tokenizer)
     predict, identity = _classifier(model, tokenizer, longest), {"sha256": digest.hexdigest()}
     return Adapted(predict, labels, kind="hf", identity=identity, reads=_reads(tokenizer, longest))
+
+
+@torch.no_grad()
+def _computes_in_double(model: Any, tokenizer: Any) -> bool:
+    """Return False if the code of a model with weights in float64 makes parts in float32, as that of XLNet does."""
+    try:
+        model(**tokenizer("a", return_tensors="pt"))
+    except Exception as error:  # any other fault comes again with the texts, and is reported there
+        return not ("Float" in str(error) and "Double" in str(error))
+    return True
 
 
 def _longest(model: Any, tokenizer: Any) -> int:

@@ -85,7 +85,7 @@ class SingleReader(RandomReader):
 class BareReader(SingleReader):
     """``bare:FORMAT:PATH``: the words of the other lexicon with the one sememe ``<unk>``, as words without annotation have it.
 
-    What a model does with such a word comes from its characters and its count alone."""
+    A model knows such a word by its characters and its count alone."""
 
     format_name = "bare"
 
