@@ -30,7 +30,7 @@ class ExampleOutcome(Record):
     """The result of one example."""
 
     outcome: Outcome
-    """What came of the attack."""
+    """The result of the attack."""
     correct: bool | None
     """True if the victim classified it correctly before the attack; None if the query failed."""
     queries: int
