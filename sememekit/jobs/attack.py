@@ -71,7 +71,7 @@ class AttackCall(NamedTuple):
 
 class Share(NamedTuple):
     """The numbers of some examples, for one process of an engine; ``sha256`` is the hash of the data that the command read,
-    ``seal`` that of the folder of the attack."""
+    ``seal`` the hash of the folder of the attack."""
 
     call: AttackCall
     sha256: str

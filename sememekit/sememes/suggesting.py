@@ -50,7 +50,7 @@ class Suggestion(Record):
     score: float
     """Its score as a share of the best score."""
     evidence: tuple[str, ...]
-    """What speaks for it."""
+    """Evidence for the sememe."""
 
 
 class WordSuggestions(Record):
