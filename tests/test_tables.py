@@ -28,7 +28,7 @@ from sememekit.files.tables import csv_text, guarded, split_lines, table_rows, t
 from sememekit.reports.table import Table
 from sememekit.sememes import build_graph, open_lemmas, open_lexicon, words_of_lexicons
 from sememekit.sememes.lookup import annotation
-from sememekit.sememes.new_words import NEVER_READ, read_new_words
+from sememekit.sememes.new_words import read_new_words
 from sememekit.sememes.overlay import read_overlay
 from sememekit.sememes.searching import dump_lexicons, read_pairs, similarity
 from sememekit.sememes.suggesting import SuggestReport, WordSuggestions, write_suggestions
@@ -274,11 +274,12 @@ def test_a_table_is_no_list(tmp_path: Path, text: str) -> None:
 def test_words_that_the_run_reads_as_others_are_not_added(tmp_path: Path) -> None:
     graph = build_graph(Vocabulary.from_counts({"水果": 1, "<N>": 1, "<unk>": 1}), [open_lexicon("open")])
     form = TextForm(lower=True, half_width=True, classes=True)
-    found = read_new_words(stored(tmp_path / "new.txt", "亿万\n香蕉\nＡＢＣ\nApple\n"), graph, read=form.word)
-    assert [entry.word for entry in found.entries] == ["香蕉"]
-    assert found.refused == {NEVER_READ: ("亿万", "ＡＢＣ", "Apple")}
-    with pytest.raises(DataError, match=r"all 1 words are read as another word by the run, such as '亿万' as '<N>'"):
-        read_new_words(stored(tmp_path / "new.txt", "亿万\n"), graph, read=form.word)
+    assert [entry.word for entry in read_new_words(stored(tmp_path / "new.txt", "香蕉\n"), graph, form=form).entries] == [
+        "香蕉"
+    ]
+    for word in ("亿万", "ＡＢＣ", "Apple"):
+        with pytest.raises(DataError, match=rf"new.txt:2: no text has the word '{word}'"):
+            read_new_words(stored(tmp_path / "new.txt", f"香蕉\n{word}\n"), graph, form=form)
     graph.save(tmp_path / "graph")
     assert annotation("＜Ｎ＞ ", tmp_path / "graph").word == "<N>"
 

@@ -50,7 +50,7 @@ def sheet(items: Sequence[Item]) -> bytes:
 
 
 class Ratings(NamedTuple):
-    """Answers of the raters of an attack."""
+    """The answers of the raters of an attack."""
 
     verdicts: dict[int, Verdict]  # number of a rated example -> the majority vote; a tie counts as "no"
     rows: int  # filled rows of all raters

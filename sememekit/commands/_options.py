@@ -132,7 +132,7 @@ Apart = Annotated[bool, option("--apart", "For headline, dialogue: the text is p
 
 _SOURCE_HELP = (
     "Lexicon with senses and sememes: open, function-words, or hownet, hownet2000, list, table, openhownet, wordnet, "
-    "dictionary (wordnet, cedict or a file), random, single and shuffled (another source) with a path. "
+    "dictionary (wordnet, cedict or a file), random, single, shuffled and bare (another source) with a path. "
     "May be repeated: the first source that knows a word gives its senses."
 )
 Sources = Annotated[list[str] | None, option("--source", _SOURCE_HELP, metavar=LEXICON)]

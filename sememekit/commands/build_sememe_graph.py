@@ -8,7 +8,7 @@ from sememekit.commands._printing import hint, print_fields, print_json, remark
 from sememekit.figures import percent
 from sememekit.files import typed
 
-EXAMPLES = ("sememekit build-sememe-graph --source open --data quickstart/data --out words.graph",)
+EXAMPLES = ("sememekit build-sememe-graph --source open --data quickstart/data --out w.graph",)
 NUM_WORDS_SHOWN = 10  # unannotated words to name; --unannotated FILE.tsv has all
 
 

@@ -12,7 +12,7 @@ from sememekit.commands._progress import progress_bars
 from sememekit.errors import ConfigError
 
 EXAMPLES = (
-    "sememekit compare quickstart/softmax quickstart/sdlm --html table.html --figure curves.svg",
+    "sememekit compare quickstart/softmax quickstart/sdlm --html table.html",
     "sememekit compare a1,a2,a3 b1,b2,b3 --latex table.tex",
     "sememekit compare one.jsonl other.jsonl --by gigaword",
 )

@@ -14,7 +14,7 @@ from sememekit.files import check_output, typed, write_output
 
 EXAMPLES = (
     "sememekit evaluate-ppl quickstart/sdlm --by senses",
-    "sememekit evaluate-ppl quickstart/softmax quickstart/sdlm --by senses --by sememes",
+    "sememekit evaluate-ppl quickstart/softmax quickstart/sdlm --by sememes",
     "sememekit evaluate-ppl quickstart/sdlm --overlay overlay.txt",
     "sememekit evaluate-ppl quickstart/sdlm --cache --tune",
     "sememekit evaluate-ppl runs/mos --dynamic --set dynamic.preset=mos-ptb",

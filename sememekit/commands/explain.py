@@ -9,7 +9,7 @@ from sememekit.commands._printing import check_outputs, give_out, hint
 from sememekit.commands._progress import progress_bars
 
 EXAMPLES = (
-    'sememekit explain quickstart/sdlm "去年 美国 贸易 逆差 初步 估计 为" --html why.html',
+    'sememekit explain quickstart/sdlm "去年 美国 贸易 逆差 为" --html why.html',
     'sememekit explain quickstart/sdlm "他" --word 打 --right "电话 给 我"',
     'sememekit explain runs/nli "A man sleeps." "He is awake." --html why.html',
 )

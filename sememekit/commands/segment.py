@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "echo 去年美国贸易逆差 | sememekit segment",
-    "sememekit segment quickstart/text/characters/valid.txt --model quickstart/lattice --decode posterior",
+    "echo 去年美国贸易逆差 | sememekit segment --model quickstart/lattice",
 )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "echo 我 吃 苹果 | sememekit tag quickstart/sdlm",
-    "sememekit tag quickstart/sdlm quickstart/text/gold.txt --words 的,经济 --format conllu",
+    "sememekit tag quickstart/sdlm quickstart/text/gold.txt --words 的,经济",
 )
 
 COLUMNS = ("sentence", "position", "token", "nats", "sense", "probability", "sememes", "senses")

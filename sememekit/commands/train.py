@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sememekit.training import Report
 
 EXAMPLES = (
-    "sememekit train --recipe quickstart/softmax --out runs/softmax --set schedule.epochs=1",
+    "sememekit train --recipe quickstart/softmax --out runs/softmax",
     "sememekit train --decoder sdlm --data data/pd --graph pd.graph --out runs/sdlm",
     "sememekit train --task nli --encoder bilstm --data data/snli --out runs/nli",
     "sememekit train --task headline --data data/headlines --out runs/headlines",

@@ -163,8 +163,8 @@ class PieceModel(nn.Module):
         """Predict the piece after each row of pieces; a masked model fills a mask at its end.
 
         Yield for a part of the rows their numbers, the log-probabilities (n, P) after them, and a function that predicts
-        further: rows, each as its number and pieces that follow it -> (m, P). Rows with a common beginning, such as rows of
-        one text, are read in one pass. The pieces that have no row in the model have no column."""
+        further: rows, each as its number and pieces that follow it -> (m, P). Rows with a common beginning, such as all
+        contexts of one text, are read in one pass. The pieces that have no row in the model have no column."""
         room = self.limit - len(self._start) - len(self._behind)
         rows = [(*(self._start if left else self._alone), *left[-room:]) for left in lefts]
 

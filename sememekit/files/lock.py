@@ -20,7 +20,7 @@ def sole_writer(file: Path, busy: Callable[[str], Exception]) -> Iterator[None]:
     """Hold the lock ``file``, which is created where it is missing, and left there; the operating system releases it when the
     process ends. ``busy`` makes the error for a second process from the name of the holder, ``process 12 on host since ...``.
     Raises OSError with the name of the file: it is a link, a folder or a pipe, or the file system has no locks."""
-    with _opened(file) as stream, naming(file):
+    with naming(file), _opened(file) as stream:  # closing writes what a full disk did not take, and fails again
         if not _take(stream.fileno()):
             stream.seek(0)
             holder = " ".join(stream.read(300).decode(errors="replace").split())

@@ -249,7 +249,7 @@ class PublishedRun(Run):
         return mean_K
 
     def _words_of_pieces(self) -> Mapping[str, str | None]:
-        """Return it as for other data of pieces, except that a lexicon word in its form in a text is a word."""
+        """Return the words of pieces as for other data; a lexicon word in its form in a text is a word, too."""
         names = self.model.tokenizer.names
         own = set(compress(self.vocabulary.tokens, self.in_text))
         return {piece: word for piece, word in zip(names, whole_words(names), strict=True) if piece not in own}

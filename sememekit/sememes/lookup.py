@@ -119,12 +119,13 @@ def check_open_lexicon(*paths: Path) -> CheckReport:
     is no such file or folder, no inventory, no file of entries, or a file is not UTF-8."""
     home = resources_folder() / "lexicon"
     given, paths = paths, tuple(path.absolute() if path.is_file() else path for path in paths)
-    scans = [scan_open_lexicon(path) for path in paths or (home, home / "en")]
+    scans = [scan_open_lexicon(path) for path in paths or (Path("zh"), home / "en")]
     faults = {(fault.place, fault.message): fault for scan in scans for fault in scan.faults}
     for path in paths:
         if path.is_file():
             around = path.parent
-            whole = scan_open_lexicon(around if around.name == "en" else around.parent if around.name == "zh" else around)
+            of_zh = Path("zh") if around.parent == home else around.parent
+            whole = scan_open_lexicon(of_zh if around.name == "zh" else around)
             faults |= {
                 (one.place, one.message): one for one in whole.faults if Path(one.place.rpartition(":")[0]).name == path.name
             }

@@ -50,7 +50,7 @@ class Suggestion(Record):
     score: float
     """Its score as a share of the best score."""
     evidence: tuple[str, ...]
-    """Evidence for the sememe."""
+    """The evidence for the sememe."""
 
 
 class WordSuggestions(Record):

@@ -209,7 +209,7 @@ class GeneratedPart(Record):
     report: GenerateReport | WrittenText | None = None
     """The whole text, as the command gives it."""
     error: str | None = None
-    """Why the stream ends early."""
+    """The reason for an early end of the stream."""
 
 
 def generated(bench: Bench, question: questions.GenerateQuestion) -> Iterator[GeneratedPart]:

@@ -52,7 +52,7 @@ class AttackEvent(Record):
     result: ExampleResult | None = None
     """The outcome, as the command gives it."""
     error: str | None = None
-    """Why the stream ends early."""
+    """The reason for an early end of the stream."""
 
 
 def attack(bench: Bench, question: AttackQuestion) -> Iterator[AttackEvent]:

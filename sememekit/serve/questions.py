@@ -11,7 +11,7 @@ from sememekit.config import LARGEST_SEED
 
 LONGEST_CONTEXT: Final = 2_000
 LONGEST_TEXT: Final = 20_000  # most characters of a context, and of a text; longer ones are refused
-LONGEST_TAGGED: Final = 2_000  # of a text for tag, which costs a hundred times as much a character as score
+LONGEST_TAGGED: Final = 2_000  # of a text for tag, which costs far more a character than score
 _CONTROL: Final = re.compile(r"[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]")
 
 

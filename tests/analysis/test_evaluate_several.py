@@ -107,7 +107,7 @@ def test_a_table_for_a_paper_has_names_a_caption_and_all_groupings(softmax: Path
     numbers = (sum(one.numel() for one in run.task.parameters()) for run in runs_of(softmax, sdlm))
     assert "parameters &  &  & {:,} & {:,} & ".format(*numbers) in latex
     rows = (tmp_path / "words.csv").read_text(encoding="utf-8").splitlines()
-    assert rows[0].startswith("words,tokens,share,LSTM & co,SDLM,SDLM - LSTM & co,in %,from,to")
+    assert rows[0].startswith("words,tokens,share,LSTM & co,SDLM,SDLM - LSTM & co,in %,95 % from,to")
     found = compare_ppl(runs_of(softmax, sdlm), by=["senses"]).rows[0]
     assert rows[1].split(",")[3:5] == [repr(value) for value in found.perplexities]
     one = ["evaluate-ppl", str(sdlm), "--latex", str(tmp_path / "one.tex")]

@@ -272,7 +272,9 @@ def test_a_named_word_is_told_by_the_whole_sentence(place: Path, capsys: pytest.
     assert found.asked.word.word == "苹果"
     assert found.asked.right == ("。", "我")
     [row] = [row for row in tag(place / "sdlm", ["我 吃 苹果 。 我"]) if row.token == "苹果"]
-    assert found.asked.tags == row.senses
+    assert [(tag.number, tag.label) for tag in found.asked.tags] == [(sense.number, sense.label) for sense in row.senses]
+    probabilities = [sense.probability for sense in row.senses]
+    assert [tag.probability for tag in found.asked.tags] == pytest.approx(probabilities, rel=1e-6)
     ranks = [word.word for word in explain(place / "sdlm", "我 吃", top=20).words]
     assert found.asked.rank == 1 + ranks.index("苹果")
     print_parts(words_parts(found))

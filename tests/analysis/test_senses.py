@@ -305,10 +305,14 @@ def test_a_measurement_is_found_for_these_weights_and_this_method_alone(place: P
         targets=4,
         micro=report.rows[0].micro,
         macro=report.rows[0].macro,
+        baselines=found.baselines,
     )
+    micro = {row.name: row.micro.value for row in report.rows}
+    assert found.baselines == {name: micro[name] for name in ("at random", "usual")}
     assert report.rows[0].macro not in (report.rows[0].micro, report.rows[1].macro)
     own, macro = report.rows[0].micro.value, report.rows[0].macro.value
-    assert found.sentence == f"{100 * own:.1f} % micro, {100 * macro:.1f} % macro of 4 words in gold.txt"
+    beside = ", ".join(f"{name} {100 * value:.1f} %" for name, value in found.baselines.items())
+    assert found.sentence == f"{100 * own:.1f} % micro, {100 * macro:.1f} % macro of 4 words in gold.txt (micro {beside})"
     assert header_of(Run.open(run), "share", ()).measured == header_of(Run.open(run), "combined", ("open",)).measured == ()
     (run / FILE).write_text("{}", encoding="utf-8")
     with pytest.raises(CheckpointError, match="eval RUN --senses"):

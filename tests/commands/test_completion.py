@@ -87,7 +87,7 @@ def test_names_are_completed_by_their_beginning(monkeypatch: pytest.MonkeyPatch)
     assert completing(lambda: ["ab", "a", "ba"])("a") == ["ab", "a"]
     assert complete_split("") == ["train", "valid", "test"]
     assert complete_slot("") == [slot for slots in COMMAND_SLOTS.values() for slot in slots]
-    monkeypatch.setattr(_completion, "installed_variants", lambda kind: {"engine": ["zoo", "local"]}.get(kind, ["own"]))
+    monkeypatch.setattr("sememekit.config.installed_variants", lambda kind: {"engine": ["zoo", "local"]}.get(kind, ["own"]))
     assert names_of("engine")("") == ["dask", "local", "slurm", "zoo"]
     assert names_of("of no table")("") == ["own"]
     assert complete_variant(SimpleNamespace(params={"slot": "engine"}), "l") == ["local"]  # type: ignore[arg-type]

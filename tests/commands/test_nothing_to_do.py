@@ -74,8 +74,8 @@ def test_a_lattice_that_knows_no_token_of_a_text_is_refused(tmp_path: Path) -> N
 
 def test_no_suggestion_at_all_is_refused_and_no_table_is_written(models: Path, tmp_path: Path) -> None:
     source = f"hownet2000:{models / 'lexicon.tsv'}"
-    told = refused("lookup", "--suggest", "zz", "--source", source, "--dump", tmp_path / "dump.tsv")
-    assert "nothing speaks for any sememe of zz; add word vectors with --vectors RUN" in told
+    told = refused("lookup", "--suggest", "zzzzz", "--source", source, "--dump", tmp_path / "dump.tsv")
+    assert "nothing speaks for any sememe of zzzzz; add word vectors with --vectors RUN" in told
     assert not (tmp_path / "dump.tsv").exists()
 
 

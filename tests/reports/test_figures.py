@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -194,8 +195,8 @@ def _write() -> None:
     lines = []
     for page in (*MAKERS, *in_notebooks()):
         for label, possible in possible_fields(page).items():
-            old = stated.get(page, {}).get(label, [""] * len(possible))
-            both = zip(old, possible, strict=True)
+            old = stated.get(page, {}).get(label, [])
+            both = zip_longest(old[: len(possible)], possible, fillvalue="")
             fields = [one if one in {*found, "computed"} else _guess(label, found) for one, found in both]
             lines.append(f"{page}\t{label}\t{' '.join(fields)}\n")
     EXPECTED.write_text("".join(lines), "utf-8")

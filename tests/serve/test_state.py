@@ -103,12 +103,12 @@ def test_two_lists_of_changes_never_share_a_model(client: TestClient, folders: P
 
 def test_at_most_three_changed_models_are_kept(folders: Path) -> None:
     client, kept = client_of(folders / "sdlm"), list[int]()
-    others = {id(one) for one in gc.get_objects() if isinstance(one, ServedRun)}
+    others = {id(one) for one in gc.get_objects() if type(one) is ServedRun}
     for sense, kind, name in KINDS:
         question = {"run": "sdlm", "text": TEXT, "changes": [{"sense": sense, kind: [name]}]}
         assert client.post("/v1/score", json=question).status_code == 200
         gc.collect()
-        kept.append(sum(isinstance(one, ServedRun) and id(one) not in others for one in gc.get_objects()))
+        kept.append(sum(type(one) is ServedRun and id(one) not in others for one in gc.get_objects()))
     assert kept == [1, 2, 3, 3, 3]
 
 

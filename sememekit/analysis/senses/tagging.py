@@ -84,7 +84,7 @@ class SenseTag(Record):
     sememes: tuple[str, ...]
     """The sememes of the sense."""
     probability: float
-    """Probability of the sense by the method; the senses of a word sum to 1."""
+    """Probability of the sense by the method; the probabilities of a word sum to 1."""
 
 
 class TaggedToken(ScoredToken):

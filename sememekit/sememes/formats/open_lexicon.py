@@ -104,13 +104,14 @@ def _home(path: Path) -> Path:
 def files_of(path: Path) -> tuple[Path, tuple[Path, ...]]:
     """Return the inventory and the files of entries of a lexicon, or of one file. Raises DataError: one of them is absent.
 
-    A folder ``zh`` or ``en``, and a file, have the inventory of the nearest folder above. Function words come first."""
-    path = _home(path)
+    A folder ``zh`` or ``en``, and a file, have the inventory of the nearest folder above. Function words come first. Plain
+    ``open`` is the lexicon by which results were measured; ``zh`` has the Chinese words that were added since, too."""
+    of_results, path = path == resources_folder() / "lexicon", _home(path)
     if not path.exists():
         raise DataError(f"open lexicon {path}: there is no such folder; 'open' alone names the one that ships with sememekit")
     above = [*([path] if path.is_dir() else []), *list(path.absolute().parents)[:2]]
     inventory = next((folder / INVENTORY for folder in above if (folder / INVENTORY).is_file()), path / INVENTORY)
-    found = [path] if path.is_file() else sorted([*path.glob("*.tsv"), *path.glob("zh/*.tsv")])
+    found = [path] if path.is_file() else sorted([*path.glob("*.tsv"), *([] if of_results else path.glob("zh/*.tsv"))])
     files = sorted((file for file in found if file.name != INVENTORY), key=lambda file: file.name != FUNCTION_WORDS)
     if not inventory.is_file() or not files:
         raise DataError(f"open lexicon {path}: needs {INVENTORY} and at least one other .tsv file with entries")
