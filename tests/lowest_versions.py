@@ -5,7 +5,7 @@
     python -m tests.lowest_versions --take torch==2.13.0 --environment DIR
 
 ``--take`` sets another version of a package, where its lowest one cannot be had. Packages that are no dependency of the core or
-of ``serve``, as those of the tests, come in any version."""
+of ``serve``, such as the packages of the tests, come in any version."""
 
 from __future__ import annotations
 

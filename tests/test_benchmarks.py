@@ -71,7 +71,7 @@ def test_every_benchmark_is_named_in_the_docs() -> None:
 
 
 def test_scores_of_suggested_sememes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the suggested sememes 0 and 1 one is right, and one of two gold sememes is found."""
+    """One of the suggested sememes 0 and 1 is right, and one of two gold sememes is found."""
     module = loaded(ROOT / "benchmarks" / "suggesting.py", monkeypatch)
     assert module.f1(np.array([1.0, 0.7, 0.3, 0.1]), [0, 2]) == 0.5
     assert module.f1(np.zeros(4), [0, 2]) == 0.0

@@ -133,7 +133,7 @@ class Run:
         return cls(folder, plan, vocabulary, which, settings, trust_code, changes, seen)
 
     def with_overlay(self, overlay: Path | str) -> Self:
-        """The same run with the changes of a file of ``sememes.overlay``, as in ``open``. The weights are those of this run,
+        """The same run with the changes of a file of ``sememes.overlay``, as in ``open``. The weights belong to this run,
         also if the training of its folder has continued."""
         _ = self.parts  # read once, for both
         made = copy(self)

@@ -1,4 +1,4 @@
-"""What ``standard`` leaves out by the form of a word: opposites by prefix, kin and days, names, abbreviations, inflection."""
+"""Words that ``standard`` leaves out by their form: opposites by prefix, kin and days, names, abbreviations, inflection."""
 
 from __future__ import annotations
 

@@ -299,7 +299,7 @@ def drops(texts):
 def test_the_line_of_the_start_page_runs_without_folder_and_labels(
     files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The labels are those of the data, in an order that the victim's accuracy supports."""
+    """The labels come from the data, in an order that the victim's accuracy supports."""
     (tmp_path / "plain_victim.py").write_text(LINE, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)

@@ -202,7 +202,7 @@ def test_the_page_goes_by_the_best_weights_and_not_by_the_last_change(organized_
 
 
 def test_an_update_of_the_best_weights_has_its_line_though_later_ones_are_there(organized_copy: Path) -> None:
-    """Its line stands behind the lines of the last snapshot; one that somebody added before it does not become genuine."""
+    """The line stands behind the lines of the last snapshot; a line that somebody added before it does not become genuine."""
     folder = RunFolder.open(organized_copy)
     state = folder.load("best", with_trainer=True)
     folder.save(step_of(state.name) + 1, Run.open(organized_copy).task, state.trainer, best=False)

@@ -195,7 +195,7 @@ def test_a_kill_between_line_and_snapshot_resumes_to_the_same_bits(place: Place,
 
 
 def test_a_run_whose_lines_are_lost_gives_its_weights_to_a_new_one(runs: Path, tmp_path: Path) -> None:
-    """So the advice of the message works, and the new run counts the epochs of the old one."""
+    """The advice of the message works, and the new run counts the epochs of the old one."""
     run = Path(shutil.copytree(runs / "run1", tmp_path / "run"))
     (run / "metrics.jsonl").unlink()
     done = typed("train", "--from", run, "--out", tmp_path / "new", "--set", "schedule.epochs=1")
@@ -243,7 +243,7 @@ def test_an_interrupted_attack_takes_no_changed_result(
 
 
 def test_a_typed_marker_of_preprocess_is_not_taken(tmp_path: Path) -> None:
-    """What an interrupted call left is made again where its marker was changed."""
+    """Files that an interrupted call left are made again where their marker was changed."""
     (tmp_path / "a.txt").write_text("1 2", encoding="utf-8")
     shards.write_marker(tmp_path / "x.done", {"words": 3}, [tmp_path / "a.txt"])
     assert shards.read_marker(tmp_path / "x.done") is not None

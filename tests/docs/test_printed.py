@@ -26,7 +26,7 @@ PAGES = [
 ]
 WITH_BLOCKS = [page for page in PAGES if any(not block.not_run for block in blocks_of(page))]
 TWIN = "docs/tutorials/raw-text-zh.md"
-"""Its blocks are those of the English tutorial: tests/docs/test_tutorials.py."""
+"""Its blocks equal the blocks of the English tutorial: tests/docs/test_tutorials.py."""
 FAST = {"README.md", "docs/index.md", "docs/lexicons.md", "docs/lattices.md"}
 SMALL = "task.embedding_size=16 encoder.hidden_size=16 encoder.num_layers=1 schedule.epochs=1 run.stall_epochs=0"
 NEEDS = {
@@ -99,7 +99,7 @@ def test_a_page_says_where_it_starts(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_of_a_page_can_be_parsed(page: str) -> None:
-    """Those of blocks that are not run, too; ``text`` is output."""
+    """Commands of blocks that are not run, too; ``text`` is output."""
     for block in blocks_of(page):
         if block.language == "text":
             assert not list(commands_in(block.code)), f"{page}:{block.line}: commands stand in blocks of sh"
@@ -160,7 +160,7 @@ def test_the_examples_of_help_run_where_quickstart_ran(name: str, toured: Path, 
 
 
 def test_output_that_a_page_shows_is_compared() -> None:
-    """Figures of deterministic commands must be printed; those of models may differ, their words may not."""
+    """Figures of deterministic commands must be printed; figures of models may differ, their words may not."""
     read = Block(1, "sh", "sememekit lookup 希望\n", "", "a   1.5\nb   2\n")
     assert missing_lines(read, "a 1.5\nb 2\n", small=False) == []
     assert missing_lines(read, "a 1.5\nb 3\n", small=True) == ["b   2"]

@@ -288,7 +288,7 @@ ASKED = {
     "which meaning of a word": "senses.html",
     "licence of HowNet": "lexicons.html",
 }
-"""What people type into the search -> the page with the answer."""
+"""Words that people type into the search -> the page with the answer."""
 
 
 @pytest.mark.slow

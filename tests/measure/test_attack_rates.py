@@ -270,7 +270,7 @@ def test_every_accuracy_of_a_pair_is_that_of_its_own_side() -> None:
 
 
 def test_alpha_is_that_of_an_example_worked_by_hand() -> None:
-    """Two raters and four texts: yes yes, yes no, no no, no no. Of 8 answers 3 are yes and 5 no, and one text is divided:
+    """Two raters and four texts: yes yes, yes no, no no, no no. 3 of 8 answers are yes and 5 no, and one text is divided:
     the observed disagreement is 2, the expected 2 * 3 * 5 / 7, so that alpha is 1 - 7 * 2 / 30."""
     assert agreement_of([(1, 1), (1, 0), (0, 0), (0, 0)]) == pytest.approx(1 - 7 * 2 / 30)
     assert agreement_of([(1, 1), (1, 0), (0, 0), (0, 0), (1,)]) == pytest.approx(1 - 7 * 2 / 30), "one answer agrees with none"

@@ -131,7 +131,7 @@ def test_every_score_of_the_parts_computed_by_hand() -> None:
 
 
 def test_frequency_breaks_ties_and_stands_in_for_parts(table: str) -> None:
-    """Of 海员 nothing but 员 is known: 人 has all of its three words, three sememes one of them each. Of the nine words of
+    """In 海员 nothing but 员 is known: 人 has all of its three words, three sememes one of them each. Among the nine words of
     two characters four have 船, two 商业 and one 教."""
     report = suggest(["海员", "无此", "无"], [table], counts={"无此": 3})
     tied, unknown, short = report.words

@@ -59,7 +59,7 @@ def test_each_path_answers_its_example(address: str) -> None:
 
 
 def test_a_client_reads_an_error_by_the_description(client: TestClient) -> None:
-    """What a generated client does: it takes the schema of the status, and reads the field that is there."""
+    """A generated client works: it takes the schema of the status, and reads the field that is there."""
     description = client.get("/v1/openapi.json").json()
     answers = description["paths"]["/v1/generate"]["post"]["responses"]
 

@@ -82,7 +82,7 @@ CHANGES = st.lists(st.sampled_from(KINDS), min_size=1, max_size=3, unique=True)
 @settings(max_examples=4)
 @given(asked=st.lists(CHANGES, min_size=4, max_size=6))
 def test_two_lists_of_changes_never_share_a_model(client: TestClient, folders: Path, tmp_path_factory: Any, asked: Any) -> None:
-    """More lists than models are kept, each asked again after the others: each answer is that of its own overlay file."""
+    """More lists than models are kept, each asked again after the others: each answer belongs to its own overlay file."""
     known: dict[str, Any] = {}
     for changes in [*asked, *asked]:
         given_ = [{"sense": sense, kind: [name]} for sense, kind, name in changes]

@@ -140,7 +140,7 @@ def classifier_folder(name: str, device: str = "auto") -> Adapted:
 
 @torch.no_grad()
 def _computes_in_double(model: Any, tokenizer: Any) -> bool:
-    """Return False if the code of a model with weights in float64 makes parts in float32, as that of XLNet does."""
+    """Return False if the code of a model with weights in float64 makes parts in float32, as the code of XLNet does."""
     try:
         model(**tokenizer("a", return_tensors="pt"))
     except Exception as error:  # any other fault comes again with the texts, and is reported there
