@@ -111,8 +111,7 @@ class Study:
         """Compare each figure with the folder of its trial. Raises DataError: they differ; ``best.toml`` could be wrong."""
         for trial in self.study.trials:
             path, name = self.out / run_name(trial.number), trial.user_attrs.get("metric", "")
-            epochs = RunFolder.open(path).epochs() if (path / "plan.json").exists() else ()
-            measured = {int(record["epoch"]): record["valid"].get(name) for record in epochs}
+            measured = {int(record["epoch"]): record["valid"].get(name) for record in _epochs_of(path)}
             for epoch, value in trial.intermediate_values.items():
                 stored = value * trial.user_attrs["sign"]
                 if measured.get(epoch, stored) != stored:  # a run that goes on lacks lines, and a run may be gone
@@ -213,7 +212,7 @@ class Study:
     def _catch_up(self, trial: Trial) -> None:
         """Read epochs of the run that a killed sweep missed, with their CPU time."""
         stored = self._stored(trial)
-        epochs = RunFolder.open(self.out / run_name(trial.number)).epochs()
+        epochs = _epochs_of(self.out / run_name(trial.number))
         for record in epochs:
             if record["epoch"] not in stored.intermediate_values:
                 self._report(trial, record)
@@ -298,6 +297,11 @@ class Study:
     def metric_name(self) -> str:
         """The name of the compared metric; "validation" before the first figure."""
         return next((one.user_attrs["metric"] for one in self.study.trials if "metric" in one.user_attrs), "validation")
+
+
+def _epochs_of(run: Path) -> Sequence[dict[str, Any]]:
+    """Return the epochs of a run as stored; none if its training left no run, since it failed or was killed at once."""
+    return RunFolder.open(run).epochs() if (run / "plan.json").exists() else ()
 
 
 def _value_of(plan: Mapping[str, Any], key: str) -> Any:

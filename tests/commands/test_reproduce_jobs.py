@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import lzma
 import os
 import shutil
@@ -20,13 +19,14 @@ import pytest
 from sememekit import __version__
 from sememekit.claims.chain import Step, Timing, Trial
 from sememekit.engines.base import Engine
-from sememekit.errors import CheckpointError, DataError, EngineError, TrainingError
-from sememekit.files import sole_writer
+from sememekit.errors import DataError, EngineError, TrainingError
+from sememekit.files import sealed, sole_writer
 from sememekit.jobs import trials as steps
 from sememekit.jobs.steps import Ended, call, run_command
 from sememekit.signals import Stopped
-from sememekit.training import EpochReport
+from sememekit.training import EpochReport, RunFolder
 from tests.mutants import ROOT
+from tests.training.test_checkpoint import Tied, trainer_state
 
 
 def trial(tmp_path: Path, name: str, run: str = "") -> Trial:
@@ -225,25 +225,22 @@ def test_a_broken_text_is_named(tmp_path: Path) -> None:
 
 def test_the_times_of_a_training_are_read_or_named(tmp_path: Path) -> None:
     path = tmp_path / "arm-small-1.cpu.json"
-    path.write_text('{"cpu_seconds": 2.5, "done": true}')
+    path.write_bytes(sealed({"cpu_seconds": 2.5, "done": True}))
     assert steps._times_of(path) == (2.5, True)
-    for content in ("{}", '{"cpu_seconds": "2.5", "done": true}', '{"cpu_seconds": 2.5}'):
-        path.write_text(content)
+    for content in ({}, {"cpu_seconds": "2.5", "done": True}, {"cpu_seconds": 2.5}):
+        path.write_bytes(sealed(content))
         with pytest.raises(DataError, match=r"holds no CPU seconds .*delete it and the folder arm-small-1 beside it"):
             steps._times_of(path)
 
 
 def test_a_run_without_a_finished_epoch_has_no_result(tmp_path: Path) -> None:
     step = Step("evaluate", (), tmp_path / "measured.json")
-    step.made.write_text("{}")
+    step.made.write_bytes(sealed({}))
     one = replace(trial(tmp_path, "one"), steps=(step,))
-    one.run.mkdir(parents=True)
+    RunFolder.create(one.run, {}, {}, {})
     times = one.run.with_suffix(".cpu.json")
-    times.write_text('{"cpu_seconds": 2.5, "done": true}')
+    times.write_bytes(sealed({"cpu_seconds": 2.5, "done": True}))
     with pytest.raises(TrainingError, match=r"metrics\.jsonl has no finished epoch; delete .* and type the same command"):
-        steps._result(one, times)
-    (one.run / "metrics.jsonl").write_text('{"kind": "Epoch\n')
-    with pytest.raises(CheckpointError, match=r"metrics\.jsonl:1: not a report"):
         steps._result(one, times)
 
 
@@ -251,15 +248,14 @@ def test_a_run_without_a_finished_epoch_has_no_result(tmp_path: Path) -> None:
 def test_cpu_seconds_are_those_of_the_epochs_at_least(tmp_path: Path, measured: float, wanted: float) -> None:
     """A process that was killed has told nothing of its time but the epochs that it finished."""
     step = Step("evaluate", (), tmp_path / "measured.json")
-    step.made.write_text("{}")
+    step.made.write_bytes(sealed({}))
     one = replace(trial(tmp_path, "one", "runs/one"), steps=(step,))
-    one.run.mkdir(parents=True)
-    for name in ("plan.json", "versions.json"):
-        (one.run / name).write_text("{}")
+    folder = RunFolder.create(one.run, {}, {}, {})
     epoch = EpochReport(1, 3, 2.0, {"perplexity": 9.0}, 0.25, True, False, "", 2.0, 1.0, cpu_seconds=4.0)
-    (one.run / "metrics.jsonl").write_text(json.dumps({"kind": "EpochReport", **vars(epoch)}) + "\n")
+    folder.append_metrics({"kind": "EpochReport", **vars(epoch)})
+    folder.save(3, Tied(1.0), trainer_state(3), best=True)
     times = one.run.with_suffix(".cpu.json")
-    times.write_text(json.dumps({"cpu_seconds": measured, "done": True}))
+    times.write_bytes(sealed({"cpu_seconds": measured, "done": True}))
     (point,) = steps._result(one, times).curve
     assert (point.cpu_seconds, point.rate) == (wanted, 0.25)
 
@@ -298,12 +294,13 @@ def test_what_another_call_makes_is_waited_for_and_not_made_twice(tmp_path: Path
     """Two calls with one --out may share a text; each used to remove the copy that the other had begun."""
     begun, go_on = threading.Event(), threading.Event()
     made: list[Path] = []
+    whole_copy = steps._copy
 
     def copy(step: Step) -> None:
         made.append(step.made)
         begun.set()
         assert go_on.wait(20)
-        step.made.mkdir()
+        whole_copy(step)
 
     monkeypatch.setattr(steps, "_copy", copy)
     step = Step("copy", (), tmp_path / "data" / "text")

@@ -19,8 +19,9 @@ from sememekit.jobs.sweep import _check_same, sweep
 from sememekit.jobs.train import Position, TrainReport
 from sememekit.jobs.trainings import Failed, Message, Trained
 from sememekit.tasks.base import PrimaryMetric
-from sememekit.training import EpochReport
+from sememekit.training import EpochReport, RunFolder
 from tests.small_run import Place
+from tests.training.test_checkpoint import Tied, trainer_state
 
 pytest.importorskip("optuna", reason="the extra 'sweep' is not installed")
 SIZES = "encoder.hidden_size=6,8,12,24"
@@ -140,10 +141,12 @@ def test_a_stopped_trial_goes_on_and_one_without_settings_is_given_up(place: Pla
     (trial,) = second._unfinished()
     assert (trial.number, trial.params) == (0, {"encoder.hidden_size": 6})
     assert [report.state for report in second.reports()] == ["unfinished", "failed"]
-    (tmp_path / name).mkdir()
     lines = [{"kind": "EpochReport", **vars(epoch(number, 30.0 / number))} for number in (1, 2)]
     del lines[1]["cpu_seconds"]  # of an earlier version
-    (tmp_path / name / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    folder = RunFolder.create(tmp_path / name, {}, {}, {})
+    for line in lines:
+        folder.append_metrics(line)
+    folder.save(20, Tied(1.0), trainer_state(20), best=True)
     second.running[name] = trial
     take(second, name, position(), epoch(2, 15.0, 0.5), epoch(3, 10.0, 0.5), trained(0.75))
     (report, _) = second.reports()

@@ -92,7 +92,7 @@ def assert_stopped(code: int, stdout: str, stderr: str, run: Path) -> None:
     assert code == STOPPED, stderr
     assert json.loads(stdout)["stopped"]
     assert "Traceback" not in stderr
-    stop = RunFolder.open(run).metrics()[-1]
+    stop = RunFolder.open(run).metrics(live=True)[-1]
     assert (stop["kind"], stop["checkpoint"]) == ("StopReport", RunFolder.open(run).pointer()["last"])
 
 
@@ -125,7 +125,7 @@ def test_a_signal_in_a_step_stops_with_75_and_a_checkpoint(
         patch.setattr(Trainer, "_step", signalled)
         result = CliRunner().invoke(app, command(place, tmp_path / "run")[3:])
     assert_stopped(result.exit_code, result.stdout, result.stderr, tmp_path / "run")
-    assert RunFolder.open(tmp_path / "run").metrics()[-1]["step"] == 37
+    assert RunFolder.open(tmp_path / "run").metrics(live=True)[-1]["step"] == 37
     if number == signal.SIGINT:  # the checkpoint of step 37 is the same whatever the signal
         assert_goes_on_as_if_nothing_had_happened(place, tmp_path / "run", tmp_path / "fresh")
 

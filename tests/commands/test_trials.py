@@ -325,6 +325,7 @@ def test_what_is_said_of_a_claim_while_it_runs(
 
     monkeypatch.setattr(job, "trials_of", lambda names, out, root, seeds, tiny: both)
     monkeypatch.setattr(job, "timings_for", lambda *given: timings)
+    monkeypatch.setattr(job, "differing", lambda names: {"claim": {"decoder.samples": ("0", "1000")}})
     monkeypatch.setattr(job, "run_trials", run_trials)
     monkeypatch.setattr(job, "run_timing", lambda timing, say, asked: say(timing.name))
     monkeypatch.setattr(job, "judged", lambda out, names, tiny: [names, tiny])
@@ -332,7 +333,8 @@ def test_what_is_said_of_a_claim_while_it_runs(
     found: Any = job.reproduce(
         ["claim"], tmp_path / "out", jobs=jobs, engine=engine, say=said.append, asked_to_stop=lambda: False
     )
-    assert said == [*lines, "time of an update, interleaved: p and q", "  new"]
+    also = "claim: its models also differ in decoder.samples 1000 against 0"
+    assert said == [also, *lines, "time of an update, interleaved: p and q", "  new"]
     assert found == [["claim"], False]
 
 

@@ -70,9 +70,11 @@ def test_sememes_of_words_without_annotation_are_no_features() -> None:
 
 
 def many(size: int = 12) -> tuple[WordFit, Tensor]:
-    """Words whose sememes and counts differ, three of them new, and vectors of the known words."""
+    """Words whose sememes and counts differ, three of them new, and vectors of the known words. No known word has the sememes
+    of the last new word."""
     names = [f"{first}{second}" for first in "abcd" for second in "xyz"][:size]
-    entries = [word(name, f"s{number % 5}", f"t{number % 3}") for number, name in enumerate(names)]
+    sememes = [(f"s{number % 5}", f"t{number % 3}") if number != 9 else ("u", "v") for number in range(size)]
+    entries = [word(name, *of_word) for name, of_word in zip(names, sememes, strict=True)]
     counts = np.array([(7 * number) % 31 for number in range(size)])
     values = torch.randn(size - 3, 2, 3, generator=torch.Generator().manual_seed(5))
     return WordFit(graph(*entries), counts, np.arange(size) % 4 != 1), values
@@ -83,7 +85,8 @@ def many(size: int = 12) -> tuple[WordFit, Tensor]:
 def test_predictions_are_of_the_weighted_ridge_regression(
     at_once: int, of_senses: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The prediction is the least squares of rows that weigh sqrt(c / (c + 10)), and of a row sqrt(0.3) for each feature."""
+    """The prediction is the least squares of rows that weigh sqrt(c / (c + 10)), and of a row sqrt(RIDGE) for each feature.
+    A word without a known sememe is predicted without the features of the 8 sememes."""
     monkeypatch.setattr(word_fit, "_AT_ONCE", at_once)
     fit, values = many()
     counts, rows, new = np.array([(7 * number) % 31 for number in range(12)]), fit.known_words, fit.new_words
@@ -92,11 +95,15 @@ def test_predictions_are_of_the_weighted_ridge_regression(
         values[::2] += 1.0
     features = fit._features(np.arange(len(counts)), of_senses=of_senses).double().numpy()
     root = np.sqrt(counts[rows] / (counts[rows] + 10))[:, None]
-    left = np.concatenate([root * features[rows], sqrt(0.3) * np.eye(fit.num_features)])
-    right = np.concatenate([root * values.double().reshape(len(rows), 6).numpy(), np.zeros((fit.num_features, 6))])
-    solved = np.linalg.lstsq(left, right, rcond=None)[0]
-    found = fit.predict(values, rows, new, of_senses=of_senses)
-    np.testing.assert_allclose(found.numpy(), (features[new] @ solved).reshape(len(new), 2, 3), atol=1e-4)
+    found = fit.predict(values, rows, new, of_senses=of_senses).reshape(len(new), 6)
+    bare = ~features[new, 3:11].any(axis=1)
+    assert bare.tolist() == ([False] * 4 + [True] * 2 if of_senses else [False, False, True])
+    for of_kind, kept in ((~bare, features), (bare, np.delete(features, range(3, 11), axis=1))):
+        size = kept.shape[1]
+        left = np.concatenate([root * kept[rows], sqrt(word_fit.RIDGE) * np.eye(size)])
+        right = np.concatenate([root * values.double().reshape(len(rows), 6).numpy(), np.zeros((size, 6))])
+        solved = np.linalg.lstsq(left, right, rcond=None)[0]
+        np.testing.assert_allclose(found[of_kind].numpy(), kept[new][of_kind] @ solved, atol=1e-4)
 
 
 def voters(clusters: Sequence[int], senses: Sequence[str], new: str) -> int:
@@ -229,7 +236,7 @@ class Biased(nn.Module):
 
 @pytest.mark.parametrize("of_senses", [False, True])
 def test_biases_are_set_so_that_new_words_have_their_probabilities(of_senses: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A round changes a bias by 3 at most; other words keep theirs."""
+    """A round changes a bias by 3 at most; other words keep theirs. The largest relative error that is left is returned."""
     grown = growth(0.5, {"ab": 9, "<unk>": 8, "cb": 7, "ca": 6})
     assert grown.larger.tokens == ("ab", "<unk>", "cb", "ca", "ad", "cd")
     rows = grown.graph.word_of_sense.tolist() if of_senses else list(range(6))
@@ -238,19 +245,24 @@ def test_biases_are_set_so_that_new_words_have_their_probabilities(of_senses: bo
     before = given.log_probs(torch.zeros(1, 3))[0].tolist()
     target, contexts = torch.tensor([0.0, 0.1, 0.3], dtype=torch.float64), torch.zeros(5, 3)
     monkeypatch.setattr(extending, "_ROUNDS", 1)
-    assert extending._calibrate(given, grown, ["cd", "ad"], contexts, target) is True
+    error = extending._calibrate(given, grown, ["cd", "ad"], contexts, target)
+    left = given.log_probs(contexts).detach()[0].exp()[[5, 4, 1]] / target.clamp(min=1e-12) - 1.0
+    assert error == pytest.approx(float(left.abs().max()))
     changes = {5: -3.0, 4: 3.0, 1: log(0.3) - before[1]}
     expected = [bias + changes.get(word, 0.0) for bias, word in zip(start, rows, strict=True)]
     assert given.bias.tolist() == pytest.approx(expected)
     assert not given.weight.any()
     assert not given.other.any()
     monkeypatch.setattr(extending, "_ROUNDS", 30)
-    extending._calibrate(given, grown, ["cd", "ad"], contexts, torch.tensor([0.05, 0.1, 0.3], dtype=torch.float64))
+    target = torch.tensor([0.05, 0.1, 0.3], dtype=torch.float64)
+    error = extending._calibrate(given, grown, ["cd", "ad"], contexts, target)
+    assert error is not None
+    assert error <= 1e-4
     found = given.log_probs(contexts)[0].exp()
     assert found[[5, 4, 1]].tolist() == pytest.approx([0.05, 0.1, 0.3], rel=1e-3)
 
 
 def test_a_layer_without_a_bias_is_not_calibrated() -> None:
     given: Any = Biased([0.0] * 5, [0] * 5)
-    assert extending._calibrate(given, growth(0.5), ["cd", "ad"], torch.zeros(1, 3), torch.ones(3) / 3) is False
+    assert extending._calibrate(given, growth(0.5), ["cd", "ad"], torch.zeros(1, 3), torch.ones(3) / 3) is None
     assert given.bias.tolist() == [0.0] * 5

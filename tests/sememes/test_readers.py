@@ -116,7 +116,7 @@ def test_absent_empty_binary_and_folder(name: str, tmp_path: Path) -> None:
     bad = [tmp_path / "absent", write(tmp_path / "empty", ""), write(tmp_path / "zeros", b"a\tb\tc\n\0\0"), tmp_path]
     for path in bad:
         with pytest.raises(DataError, match=r"absent|empty|zeros|open lexicon|openhownet|cannot be read"):
-            open_lexicon(f"{name}:table:{path}" if name in ("random", "single", "shuffled") else f"{name}:{path}")
+            open_lexicon(f"{name}:table:{path}" if name in ("bare", "random", "single", "shuffled") else f"{name}:{path}")
 
 
 @pytest.mark.parametrize("name", ["list", "table"])
@@ -167,13 +167,11 @@ def test_hownet_chinese_side(tmp_path: Path) -> None:
 
 def test_options_that_no_source_has_are_refused() -> None:
     with pytest.raises(
-        ConfigError, match=r"--side english: this is for hownet, openhownet, random, single, shuffled, not for open;"
+        ConfigError, match=r"--side english: this is for hownet, openhownet, random, single, bare, shuffled, not for open;"
     ):
         open_lexicons(["open"], side="english")
-    with pytest.raises(
-        ConfigError,
-        match=r"--defining-words 7: this is for dictionary, random, single, shuffled, not for open, function-words; leave",
-    ):
+    fitting = "dictionary, random, single, bare, shuffled"
+    with pytest.raises(ConfigError, match=rf"--defining-words 7: this is for {fitting}, not for open, function-words; leave"):
         open_lexicons(["open", "function-words"], defining_words=7)
 
 
