@@ -284,7 +284,7 @@ def product_interval(first: Interval, second: Interval) -> Interval:
 
 
 def agreement_of(answers: Iterable[Sequence[Hashable]]) -> float | None:
-    """Krippendorff's alpha for nominal answers, given those of each unit; None if all answers are equal or no unit has two.
+    """Krippendorff's alpha for nominal answers, given the answers of a unit; None if all answers are equal or no unit has two.
 
     With n_uc answers c on unit u, m_u answers on it, and n_c and n sums over units with m_u > 1 (Krippendorff 2011):
 
