@@ -38,7 +38,7 @@ def test_resuming_equals_never_stopping(files: dict[str, Path], tmp_path: Path) 
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"candidates": {"name": "sememe"}}, r"\[candidates\] sememe: name a lexicon with --source FORMAT:PATH"),
+        ({"candidates": {"name": "sememe"}}, r"\[candidates\] sememe: name a lexicon: --source open"),
         ({"candidates": {"name": "embedding"}}, r"embedding: name a file of word vectors with --vectors FILE"),
         ({"constraints": {"similarity": {}}}, r"\[constraints\.similarity\] needs word vectors: .*--vectors FILE"),
         ({"constraints": {"paraphrases": {}}}, r"\[constraints\.paraphrases\] needs a list .*--paraphrases FILE"),

@@ -61,7 +61,7 @@ statement = "A wide model that learns has a lower perplexity than a narrow one t
 source = "Table 1"
 published = [10.0, 9.9]
 small = ["narrow", "wide"]
-about = ["task.embedding_size", "encoder.hidden_size"]
+about = ["task.embedding_size", "task.spread", "encoder.hidden_size"]
 also = ["schedule.epochs", "optimizer.learning_rate"]
 seeds = 2
 [claim.too-large]
@@ -263,7 +263,9 @@ def test_the_list_and_the_script(corpus: Path) -> None:
     assert code == 0
     assert out.count("\nsememekit train") == 2
     assert out.count("\n  sememekit train") == 2, "in turns"
-    assert out.startswith("set -e\nmkdir -p")
+    head = out.partition("set -e\nmkdir -p")[0].splitlines()
+    needed = [f"# needs {corpus.absolute()}/made/{name}.txt" for name in ("train", "valid", "test")]
+    assert (head[0].startswith("# its models also differ in "), sorted(head[1:])) == (True, sorted(needed))
 
 
 def test_what_a_stopped_measurement_left_is_removed_before_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
