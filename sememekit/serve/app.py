@@ -49,7 +49,7 @@ class Answered(Record, Generic[T]):
     result: T
     """The answer."""
     remarks: tuple[str, ...]
-    """What the person who asked should know of it, such as words that the model does not know."""
+    """Remarks for the person who asked, such as words that the model does not know."""
 
 
 def make_app(

@@ -23,7 +23,7 @@ class Problem(Record):
     """A refused request."""
 
     error: str
-    """What is wrong, what is allowed, and the next step."""
+    """The problem, the allowed values, and the next step."""
 
 
 WHEN: Final = {

@@ -148,7 +148,7 @@ class GenerateQuestion(OfRun):
     stop: list[Name] = Field(default=[], max_length=100)
     """Words that end the text."""
     unknown: bool = False
-    """Whether ``<unk>`` may be drawn."""
+    """True if ``<unk>`` may be drawn."""
     seed: Whole = Field(default=1, ge=0, le=LARGEST_SEED)
     """Random seed."""
     num_best: Whole = Field(default=1, ge=1, le=20)
@@ -234,6 +234,6 @@ class RatingQuestion(OfRun):
     new: Name
     """Its substitute."""
     same_meaning: bool
-    """Whether the text means the same."""
+    """True if the text means the same."""
     fluent: bool
-    """Whether the text is fluent."""
+    """True if the text is fluent."""
