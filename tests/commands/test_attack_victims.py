@@ -43,7 +43,7 @@ def test_a_run_that_is_no_classifier_is_told_before_a_lexicon_is_asked_for(files
         ConfigError, match="attack needs a model that predicts labels, and this run has the task language_model"
     ):
         attack(str(sdlm), files["data"], files["out"])  # the usual candidates need a lexicon
-    with pytest.raises(ConfigError, match="name a lexicon with --source"):
+    with pytest.raises(ConfigError, match="name a lexicon: --source"):
         attack(VICTIM, files["data"], files["out"], labels=LABELS)
 
 

@@ -79,7 +79,7 @@ def folder_of(commands: Commands, world: World, kind: str) -> World:
         readers = {"pull": ["pull", str(made), "--out", out, "--json"]}
     elif kind == "seeds":
         made.mkdir()
-        (made / "seeds.json").write_text(json.dumps({"table": plan, "seeds": [], "runs": []}), encoding="utf-8")
+        (made / "seeds.json").write_bytes(sealed({"table": plan, "seeds": [], "runs": []}))
         readers = {"resume": ["train", "--seeds", "1", "--out", str(made), "--resume", "--set", "task.batch_size=5", "-q"]}
     else:
         made.mkdir()

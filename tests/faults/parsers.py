@@ -22,7 +22,7 @@ from sememekit.attack.candidates import TableCandidates
 from sememekit.attack.constraints.pairs import read_pairs
 from sememekit.attack.constraints.words import StopWords
 from sememekit.attack.examples import read_examples
-from sememekit.attack.folder import AttackFolder, whole_results
+from sememekit.attack.folder import AttackFolder
 from sememekit.attack.folder import compare_attacks as compare
 from sememekit.attack.plan import is_attack, read_attack_plan
 from sememekit.attack.resources import AttackResources
@@ -241,7 +241,6 @@ def _read_attack(folder: Path) -> None:
     found = AttackFolder.open(folder / "attack")
     found.results()
     found.report()
-    whole_results(folder / "attack" / "examples.jsonl")
     compare(folder / "attack", folder / "attack")
 
 

@@ -19,7 +19,7 @@ import pytest
 
 from sememekit.data.prepared import PreparedData
 from sememekit.errors import CheckpointError, DataError
-from sememekit.files import CutArchiveError, DamagedArchiveError, replace_file, sole_writer, unpack_blocks
+from sememekit.files import CutArchiveError, DamagedArchiveError, replace_file, sealed, sole_writer, unpack_blocks
 from sememekit.training.manifest import FIXED, MANIFEST, check_manifest, hashes, replace_listed, write_manifest
 from sememekit.training.snapshots import read_pointer, write_pointer
 from tests.faults.child import Commands
@@ -211,7 +211,7 @@ def test_a_run_whose_name_is_not_utf8_says_to_rename_it(commands: Commands, run:
 def test_a_number_in_the_place_of_a_table_is_no_bug(commands: Commands, stage: Stage, run: Path, tmp_path: Path) -> None:
     plan = json.loads((run / "plan.json").read_bytes())
     (tmp_path / "seeds").mkdir()
-    (tmp_path / "seeds" / "seeds.json").write_text(json.dumps({"table": {**plan, "task": 3}}), encoding="utf-8")
+    (tmp_path / "seeds" / "seeds.json").write_bytes(sealed({"table": {**plan, "task": 3}}))
     (run / "plan.json").write_text(json.dumps({**plan, "decoder": 3}), encoding="utf-8")
     fit(run)
     for command in (
