@@ -80,10 +80,14 @@ def _is_idle(connection: Any) -> bool:
 
 
 def _files() -> int:
-    """Return how many files the process may open."""
+    """Return how many files the process may open, after raising a lower limit as far as the system lets it."""
     try:
         import resource
     except ImportError:  # Windows
         return 512
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return most if most > 0 else 2 * MOST_CONNECTIONS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 4 * MOST_CONNECTIONS if hard < 0 else min(4 * MOST_CONNECTIONS, hard)
+    if 0 < soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        return wanted
+    return soft if soft > 0 else 2 * MOST_CONNECTIONS

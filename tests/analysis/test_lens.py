@@ -93,7 +93,11 @@ def test_a_model_of_hugging_face_is_asked_without_training(place: Place, tmp_pat
     assert "predictions of valid" in found["mean"]
     english = invoke("explain", f"hf:{folder}", "a good film", "--source", source(place))
     assert [word["word"] for word in english["context"]] == ["a", "good", "film"]
-    lines = CliRunner().invoke(app, ["tag", f"hf:{folder}", "--format", "jsonl"], input="a good film\n").stdout.splitlines()
+    lines = (
+        CliRunner()
+        .invoke(app, ["tag", f"hf:{folder}", "--source", source(place), "--format", "jsonl"], input="a good film\n")
+        .stdout.splitlines()
+    )
     tagged = [json.loads(line)["read_as"] for line in lines[1:]]
     assert [word["read_as"] for word in english["context"]] == tagged, "words are read as tag reads them"
     assert [one.replace(" ", "") for one in tagged] == ["▁a", "▁good", "▁film"]

@@ -344,7 +344,7 @@ def test_a_tokenizer_without_offsets_tells_what_it_cuts_too(tmp_path: Path, plan
     from transformers import BertConfig, BertForSequenceClassification, ByT5Tokenizer
 
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
-    sizes |= {"vocab_size": 384, "initializer_range": 0.5}
+    sizes |= {"vocab_size": 300, "initializer_range": 0.5}
     config = BertConfig(max_position_embeddings=12, id2label={0: "no", 1: "yes"}, pad_token_id=0, **sizes)
     save_quietly(BertForSequenceClassification(config), tmp_path)
     ByT5Tokenizer().save_pretrained(tmp_path)
@@ -380,12 +380,13 @@ def test_padding_on_the_left_changes_no_answer(folder: Path, tmp_path: Path) -> 
 
 def test_length_and_padding_of_a_model_that_says_them_in_one_place_only() -> None:
     """Positions behind the padding id, as RoBERTa has them, hold no text; the pad piece comes from the tokenizer."""
-    body = torch.nn.Module()
-    body.config = SimpleNamespace(max_position_embeddings=18, pad_token_id=None)  # type: ignore[assignment]
+    from transformers import BertConfig, BertForSequenceClassification, RobertaConfig, RobertaForSequenceClassification
+
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 9}
     tokenizer = SimpleNamespace(model_max_length=int(1e30), pad_token="<pad>", pad_token_id=1)
-    body.position_embeddings = torch.nn.Embedding(18, 2)
-    assert _longest(body, tokenizer) == 18
-    body.position_embeddings = torch.nn.Embedding(18, 2, padding_idx=1)
+    assert _longest(BertForSequenceClassification(BertConfig(max_position_embeddings=18, **sizes)), tokenizer) == 18
+    body = RobertaForSequenceClassification(RobertaConfig(max_position_embeddings=18, pad_token_id=1, **sizes))
     assert _longest(body, tokenizer) == 16
+    body.config.pad_token_id = None
     _classifier(body, tokenizer, 16)
     assert body.config.pad_token_id == 1

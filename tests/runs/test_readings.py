@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -107,7 +108,7 @@ def test_contexts_hold_the_last_pieces() -> None:
     rows = [[[2, 3, 4, 0], [2, 0, 0, 0]], [[2, 3, 4, 3], [2, 3, 4, 0]]]  # each piece plus one
     assert first.hidden.tolist() == rows
     then = encoder(torch.zeros(1, 2, 1), torch.tensor([[4, 3]]), first.state)
-    assert then.hidden.tolist() == [[[3, 2, 3, 4], [2, 3, 4, 5]]]
+    assert then.hidden.tolist() == [[[3, 4, 0, 0], [2, 3, 4, 5]]], "a context that is too long keeps its last half"
     assert pieces_of(then.hidden[0, 1]) == [1, 2, 3, 4]
     assert pieces_of(first.hidden[0, 1]) == [1]
 
@@ -117,9 +118,13 @@ class NextPieces:
 
     rows = ((4, 3, 2, 1), (1, 5, 2, 2), (2, 3, 3, 2), (1, 1, 1, 7), (7, 1, 1, 1))
 
-    def after(self, contexts: list[list[int]]) -> torch.Tensor:
+    def after(self, contexts: list[list[int]]) -> Iterator[tuple[Any, ...]]:
         table = torch.tensor([(0, *row) for row in self.rows], dtype=torch.float64) / 10
-        return table[[context[-1] if context else 0 for context in contexts]].log()
+
+        def log_probs(read: list[list[int]]) -> torch.Tensor:
+            return table[[context[-1] if context else 0 for context in read]].log()
+
+        yield range(len(contexts)), log_probs(contexts), lambda rows: log_probs([[*contexts[at], *begun] for at, begun in rows])
 
 
 def test_a_word_has_the_probability_that_it_is_the_longest() -> None:

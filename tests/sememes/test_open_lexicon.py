@@ -86,7 +86,7 @@ def test_a_chinese_and_an_english_word_of_one_meaning_have_one_set(lexicon: Lexi
         if word in english:
             assert lexicon.senses(chinese)[0].sememes in {sense.sememes for sense in english.senses(word)}, word
     assert english.senses("the")[0].sememes == ("definite|定指",)
-    assert open_lexicon("open:zh").sha256 == lexicon.sha256
+    assert {*lexicon.words} < {*open_lexicon("open:zh").words}
 
 
 def test_examples_have_the_place_of_the_word() -> None:

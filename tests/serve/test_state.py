@@ -165,6 +165,11 @@ def test_what_stands_in_the_place_of_a_saved_file_is_named_and_stays(folders: Pa
     assert refused(507).startswith("--save: File exists")
 
 
+def stored(folder: Path) -> dict[Path, bytes]:
+    """The files below a folder with their bytes, without the lock."""
+    return {file: file.read_bytes() for file in folder.rglob("*") if file.is_file() and file.name != ".lock"}
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of the size of files")
 def test_a_disk_that_takes_no_more_is_named_and_loses_nothing(folders: Path, tmp_path: Path) -> None:
     import resource
@@ -174,7 +179,7 @@ def test_a_disk_that_takes_no_more_is_named_and_loses_nothing(folders: Path, tmp
     asked = {"rate": RATING, "save": {"run": "sdlm", "changes": [CHANGE]}}
     for path, question in asked.items():
         assert client.post(f"/v1/{path}", json=question).status_code == 200
-    kept = {file: file.read_bytes() for file in save.rglob("*") if file.is_file()}
+    kept = stored(save)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (16, before[1]))
         refused = [
@@ -187,7 +192,7 @@ def test_a_disk_that_takes_no_more_is_named_and_loses_nothing(folders: Path, tmp
         assert answer.status_code == 507, answer.text
         assert answer.json()["error"].startswith("--save/")
         assert answer.json()["error"].endswith(": File too large; make room, or repair what stands there")
-    assert {file: file.read_bytes() for file in save.rglob("*") if file.is_file()} == kept
+    assert stored(save) == kept
     for path, question in asked.items():
         assert client.post(f"/v1/{path}", json=question).status_code == 200
 
