@@ -150,7 +150,7 @@ def test_what_stands_in_the_place_of_a_saved_file_is_named_and_stays(folders: Pa
     file.write_bytes(foreign)
     assert "--save/ratings.csv was not written by the workbench; move it away" in refused(409)
     assert file.read_bytes() == foreign
-    file.write_text("run,text,changed,old,new,same meaning,fluent\n" + "x" * 200_000, encoding="utf-8")
+    file.write_text("run,text,changed,old,new,same meaning,fluent\n" + "x" * 2_000_000, encoding="utf-8")
     assert "no CSV of the workbench (field larger than field limit" in refused(409)
     file.unlink()
     if hasattr(os, "mkfifo"):
