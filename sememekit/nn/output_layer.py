@@ -27,8 +27,7 @@ class Output(NamedTuple):
 
     Attributes:
         output: (...) log-probability of each target in nats, 0 for ignored targets.
-        loss: mean negative log-probability of the targets that are not ignored, 0 if all are; or as ``reduction`` and
-        ``weight`` say."""
+        loss: mean negative log-probability of the targets that are not ignored, 0 if all are; or by the ``reduction``."""
 
     output: Tensor
     loss: Tensor
