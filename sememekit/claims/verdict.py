@@ -43,9 +43,11 @@ class Control(Record):
     without: str
     """The arm with neither the control nor the annotation that the claim is about."""
     standing: Standing
+    """The standing of the control by its effect."""
     effect: tuple[float, float | None, float | None]
+    """Relative difference of the control from ``without``, with its interval."""
     effect_of_other: tuple[float, float | None, float | None]
-    """effect, effect_of_other: relative differences of the control, and of the other model, from ``without``."""
+    """Relative difference of the other model from ``without``, with its interval."""
 
 
 class ClaimResult(Record):

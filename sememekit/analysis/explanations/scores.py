@@ -34,9 +34,9 @@ class RankingScore(Record):
     overlap: float | None = None
     """Share of the k sememes that are the same for two contexts half the text apart; None for one band of positions."""
     above_frequency: Interval | None = None
+    """``information`` minus its value for the ranking by training frequency, paired."""
     any_above_frequency: Interval | None = None
-    """above_frequency, any_above_frequency: ``information`` and ``any`` minus their values for the ranking by training
-    frequency, paired."""
+    """``any`` minus its value for the ranking by training frequency, paired."""
 
 
 class BandScores(Record):
