@@ -89,11 +89,7 @@ def test_work_whose_client_left_is_not_finished(bench: Bench, address: str) -> N
     assert others < (time.monotonic() - begun - others) / 2
 
 
-def slow(bench: Bench, question: Any) -> Any:
-    raise NotImplementedError
-
-
-slow.__annotations__ = app_module.answers.next_words.__annotations__
+ANNOTATIONS = app_module.answers.next_words.__annotations__  # by which the app reads a question
 
 
 def test_a_late_request_is_not_computed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +100,7 @@ def test_a_late_request_is_not_computed(bench: Bench, monkeypatch: pytest.Monkey
         free.wait(20)
         return app_module.answers.next_words(bench, question)
 
-    answer.__annotations__ = slow.__annotations__
+    answer.__annotations__ = ANNOTATIONS
     monkeypatch.setitem(app_module.ANSWERS, "next-words", answer)
     with TestClient(make_app(bench, Worker(seconds=0.5)), base_url="http://localhost") as client:
         answers = [client.post("/v1/next-words", json={"run": "sdlm", "context": text}) for text in ("我", "我 吃", "我 买")]
@@ -146,7 +142,7 @@ def test_a_step_that_runs_is_told_that_its_client_left(bench: Bench, monkeypatch
         finally:
             ended.set()
 
-    answer.__annotations__ = slow.__annotations__
+    answer.__annotations__ = ANNOTATIONS
     monkeypatch.setitem(app_module.ANSWERS, "next-words", answer)
     with serving(bench) as address:
         one = connected(address, posted("next-words", {"run": "sdlm", "context": "我"}))
